@@ -1,0 +1,48 @@
+use crate::InvalidParameters;
+
+/// Why a call did not run to its end. A tool that ran and failed is a result with `is_error` instead.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallError {
+    /// The session has no tool of this name.
+    #[error("no tool is named `{name}`{}", suggestion(similar))]
+    UnknownTool {
+        /// The name that was called.
+        name: String,
+        /// Up to three names near it.
+        similar: Vec<String>,
+    },
+    /// The parameters do not satisfy the tool's schema; nothing ran.
+    #[error(transparent)]
+    InvalidParameters(InvalidParameters),
+    /// The session has ended.
+    #[error("the session `{session}` has ended")]
+    SessionEnded {
+        /// The session's id.
+        session: String,
+    },
+    /// The call was cancelled, and the tool stopped.
+    #[error("the call of `{tool}` was cancelled")]
+    Cancelled {
+        /// The tool's name.
+        tool: String,
+    },
+}
+
+impl CallError {
+    /// What the model should read.
+    #[must_use]
+    pub fn for_model(&self) -> String {
+        match self {
+            Self::InvalidParameters(_) => format!("{self}\nCorrect the parameters and call the tool again."),
+            _ => format!("{self}."),
+        }
+    }
+}
+
+fn suggestion(similar: &[String]) -> String {
+    match similar {
+        [] => String::new(),
+        names => format!("; did you mean `{}`?", names.join("` or `")),
+    }
+}

@@ -1,0 +1,163 @@
+//! The `resolve` tool.
+
+mod driver;
+mod run;
+mod text;
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use serde_json::json;
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+use toolhost_protocol::{AgentToolResult, Effect, RESOLVE, ResolveAction, ResolveRequest, ToolDefinition};
+
+use crate::{Pending, PendingActionStore};
+use driver::spawn;
+
+/// The definition of `resolve`, for a model. It is hidden: no list for people shows it.
+#[must_use]
+pub fn resolve_definition() -> ToolDefinition {
+    let mut definition = ToolDefinition::new(RESOLVE);
+    definition.label = "Resolve".to_owned();
+    definition.description = "Applies or discards the pending action that a preview staged; without an id, the one \
+                              staged last. Call it once you have read the preview."
+        .to_owned();
+    definition.parameters = json!({
+        "type": "object",
+        "properties": {
+            "action": {
+                "type": "string",
+                "enum": ["apply", "discard"],
+                "description": "apply makes the previewed change; discard drops it."
+            },
+            "reason": {"type": "string", "description": "Why, in one sentence."},
+            "id": {"type": "string", "description": "The pending action's id; left out, the one staged last."}
+        },
+        "required": ["action", "reason"]
+    });
+    definition.effect = Effect::Changes;
+    definition.hidden = true;
+    definition
+}
+
+/// How a resolve ended.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Resolution {
+    /// What the model gets.
+    pub result: AgentToolResult,
+    /// The same for a program.
+    pub status: ResolveStatus,
+    /// The action that it was about, where there was one.
+    pub pending: Option<Arc<Pending>>,
+}
+
+/// How a resolve ended, for a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ResolveStatus {
+    /// The change was made.
+    Applied,
+    /// The action was dropped.
+    Discarded,
+    /// The apply failed; the action is pending again, at its place.
+    ApplyFailed {
+        /// The code of the failure, such as [`STALE`](crate::STALE).
+        code: Option<String>,
+    },
+    /// The action was dropped, and cleaning up after it failed.
+    CleanupFailed,
+    /// There was nothing to resolve.
+    NothingPending,
+    /// No pending action has the id that was asked for.
+    UnknownId,
+    /// A resolve before this one failed, so this one did not run; its action is back in its place.
+    Held,
+    /// It was asked for from inside an apply or a reject.
+    Nested,
+    /// The session ended before its turn came, or its runtime went away; nobody saw how it went.
+    Lost,
+}
+
+impl ResolveStatus {
+    /// Whether it did what was asked.
+    #[must_use]
+    pub fn is_success(&self) -> bool {
+        matches!(self, Self::Applied | Self::Discarded)
+    }
+}
+
+/// A resolve under way. It goes on, and its outcome is recorded, also where this is dropped.
+#[derive(Debug)]
+#[must_use = "a resolve that nobody awaits goes on, but its outcome is not seen"]
+pub struct ResolveFuture(Stage);
+
+#[derive(Debug)]
+enum Stage {
+    Ready(Option<Box<Resolution>>),
+    Waiting { reply: oneshot::Receiver<Resolution>, action: ResolveAction, reason: String },
+}
+
+impl Future for ResolveFuture {
+    type Output = Resolution;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Resolution> {
+        match &mut self.0 {
+            Stage::Ready(resolution) => match resolution.take() {
+                Some(resolution) => Poll::Ready(*resolution),
+                // As for any future, polling one that has ended is the caller's mistake.
+                None => Poll::Pending,
+            },
+            Stage::Waiting { reply, action, reason } => {
+                Pin::new(reply).poll(cx).map(|answer| answer.unwrap_or_else(|_| text::lost(*action, reason)))
+            }
+        }
+    }
+}
+
+/// Claims now, and runs when its turn comes. `store` is absent where the session keeps no pending actions.
+pub(crate) fn resolve(store: Option<&PendingActionStore>, runtime: &Handle, request: ResolveRequest) -> ResolveFuture {
+    let (action, reason) = (request.action, request.reason.clone());
+    let ready = |resolution| ResolveFuture(Stage::Ready(Some(Box::new(resolution))));
+    if run::is_running_here() {
+        return ready(text::nested(action, &reason));
+    }
+    let Some(store) = store else {
+        return ready(text::nothing_pending(action, &reason));
+    };
+    let id = request.id.clone().unwrap_or_default();
+    match store.claim(request) {
+        Ok(claimed) => {
+            if claimed.start {
+                spawn(store.clone(), runtime);
+            }
+            ResolveFuture(Stage::Waiting { reply: claimed.reply, action, reason })
+        }
+        Err(refusal) => ready(text::refused(action, &reason, &id, &refusal)),
+    }
+}
+
+/// Closes a store and discards all that is left in it, the topmost first. Ends when nothing is left.
+pub(crate) async fn discard_all(
+    store: &PendingActionStore,
+    runtime: &Handle,
+    reason: &str,
+    discarded: &mut Vec<Resolution>,
+) {
+    loop {
+        let claimed = store.claim_all(reason);
+        if claimed.iter().any(|claimed| claimed.start) {
+            spawn(store.clone(), runtime);
+        }
+        // An apply that was running may fail, and then its action is left to discard.
+        store.idle().await;
+        if claimed.is_empty() && !store.has_pending() {
+            return;
+        }
+        for claimed in claimed {
+            discarded.extend(claimed.reply.await);
+        }
+    }
+}

@@ -1,0 +1,246 @@
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use toolhost_protocol::{AgentToolResult, Failure, RESOLVE, ToolDefinition};
+
+use crate::validate::Validator;
+use crate::{BoxFuture, CallContext};
+
+/// What running a tool ends with.
+pub type ToolOutcome = Result<AgentToolResult, Failure>;
+
+/// Something that a model can call by name.
+///
+/// Implementations are other people's code to a session: a panic inside is caught and reported as a failure.
+pub trait Tool: Send + Sync + 'static {
+    /// What the tool says of itself. Read once, when it is registered.
+    fn definition(&self) -> &ToolDefinition;
+
+    /// Runs the tool; its parameters are in `call` and satisfy the definition's schema.
+    ///
+    /// Dropping the future stops it where it is. Calls may overlap.
+    fn execute(&self, call: CallContext) -> BoxFuture<ToolOutcome>;
+
+    /// Where the tool comes from; `None` for one of the host's own.
+    fn origin(&self) -> Option<&ToolOrigin> {
+        None
+    }
+}
+
+/// The plugin that a tool comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ToolOrigin {
+    /// The plugin's name.
+    pub plugin: String,
+    /// The plugin's version.
+    pub version: String,
+    /// What identifies the plugin's content, such as a hash of its bytes.
+    pub fingerprint: String,
+}
+
+impl ToolOrigin {
+    /// An origin of these three.
+    pub fn new(plugin: impl Into<String>, version: impl Into<String>, fingerprint: impl Into<String>) -> Self {
+        Self { plugin: plugin.into(), version: version.into(), fingerprint: fingerprint.into() }
+    }
+}
+
+impl fmt::Display for ToolOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.plugin, self.version)
+    }
+}
+
+/// Why a tool was not registered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RegisterError {
+    /// The name is empty, too long, or has other characters than a model's provider takes.
+    #[error("the tool name {name:?} is not allowed: use 1 to 64 of a-z, A-Z, 0-9, `_` and `-`")]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// The name is the host's own.
+    #[error("the tool name `{name}` is reserved for the host")]
+    Reserved {
+        /// The name.
+        name: String,
+    },
+    /// Another tool has the name already.
+    #[error("the tool name `{name}` is taken by {}", owner.as_deref().unwrap_or("a tool of the host"))]
+    Taken {
+        /// The name.
+        name: String,
+        /// The plugin whose tool has it; `None` for one of the host's own.
+        owner: Option<String>,
+    },
+    /// The parameters' schema cannot be used.
+    #[error("the parameters of tool `{name}` have no usable schema: {reason}")]
+    Schema {
+        /// The tool's name.
+        name: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+pub(crate) struct Registered {
+    pub(crate) tool: Arc<dyn Tool>,
+    pub(crate) definition: Arc<ToolDefinition>,
+    pub(crate) validator: Validator,
+}
+
+/// A session's tools at one moment, in the order in which they were registered. It never changes.
+#[derive(Clone, Default)]
+pub struct ToolSet {
+    tools: Vec<Arc<Registered>>,
+    by_name: HashMap<String, usize>,
+}
+
+impl ToolSet {
+    pub(crate) fn with(&self, tool: Arc<dyn Tool>) -> Result<Self, RegisterError> {
+        let definition = Arc::new(tool.definition().clone());
+        let name = &definition.name;
+        if !is_tool_name(name) {
+            return Err(RegisterError::Name { name: name.clone() });
+        }
+        if name == RESOLVE {
+            return Err(RegisterError::Reserved { name: name.clone() });
+        }
+        if let Some(taken) = self.get(name) {
+            return Err(RegisterError::Taken {
+                name: name.clone(),
+                owner: taken.tool.origin().map(ToString::to_string),
+            });
+        }
+        let validator = Validator::new(&definition.parameters)
+            .map_err(|reason| RegisterError::Schema { name: name.clone(), reason })?;
+        let mut set = self.clone();
+        set.by_name.insert(name.clone(), set.tools.len());
+        set.tools.push(Arc::new(Registered { tool, definition, validator }));
+        Ok(set)
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&Arc<Registered>> {
+        self.by_name.get(name).map(|&at| &self.tools[at])
+    }
+
+    /// The definition of the tool with this name, hidden or not.
+    #[must_use]
+    pub fn definition(&self, name: &str) -> Option<&ToolDefinition> {
+        self.get(name).map(|registered| &*registered.definition)
+    }
+
+    /// Where the tool with this name comes from; `None` also for one of the host's own.
+    #[must_use]
+    pub fn origin(&self, name: &str) -> Option<&ToolOrigin> {
+        self.get(name).and_then(|registered| registered.tool.origin())
+    }
+
+    /// The definitions that a person sees, in order: all but the hidden ones.
+    pub fn visible(&self) -> impl Iterator<Item = &ToolDefinition> {
+        self.tools.iter().map(|registered| &*registered.definition).filter(|definition| !definition.hidden)
+    }
+
+    /// All definitions, in order.
+    pub fn all(&self) -> impl Iterator<Item = &ToolDefinition> {
+        self.tools.iter().map(|registered| &*registered.definition)
+    }
+
+    /// How many tools there are, the hidden ones included.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.tools.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.tools.is_empty()
+    }
+
+    /// Up to three names that resemble this one, the nearest first.
+    #[must_use]
+    pub fn similar_names(&self, name: &str) -> Vec<String> {
+        let mut near: Vec<(f64, &str)> = self
+            .visible()
+            .map(|definition| (strsim::jaro_winkler(name, &definition.name), definition.name.as_str()))
+            .filter(|(likeness, _)| *likeness > 0.75)
+            .collect();
+        near.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+        near.into_iter().take(3).map(|(_, name)| name.to_owned()).collect()
+    }
+}
+
+impl fmt::Debug for ToolSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.all().map(|definition| &definition.name)).finish()
+    }
+}
+
+fn is_tool_name(name: &str) -> bool {
+    (1..=64).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    struct Named(ToolDefinition);
+
+    impl Tool for Named {
+        fn definition(&self) -> &ToolDefinition {
+            &self.0
+        }
+
+        fn execute(&self, _call: CallContext) -> BoxFuture<ToolOutcome> {
+            Box::pin(async { Ok("".into()) })
+        }
+    }
+
+    fn named(name: &str) -> Arc<dyn Tool> {
+        Arc::new(Named(ToolDefinition::new(name)))
+    }
+
+    #[test]
+    fn names_are_those_that_every_provider_takes() {
+        let set = ToolSet::default();
+        for name in ["", "a b", "ä", &"x".repeat(65), "a.b"] {
+            assert_eq!(set.with(named(name)).unwrap_err(), RegisterError::Name { name: name.into() });
+        }
+        assert!(set.with(named(&"x".repeat(64))).is_ok());
+        assert_eq!(set.with(named("resolve")).unwrap_err(), RegisterError::Reserved { name: "resolve".into() });
+    }
+
+    #[test]
+    fn the_first_tool_of_a_name_stays() {
+        let set = ToolSet::default().with(named("a")).unwrap();
+        assert_eq!(set.with(named("a")).unwrap_err().to_string(), "the tool name `a` is taken by a tool of the host");
+        assert_eq!(set.len(), 1);
+    }
+
+    #[test]
+    fn a_schema_has_to_be_one_of_an_object() {
+        let mut definition = ToolDefinition::new("a");
+        for (schema, reason) in [
+            (json!({"type": "string"}), "its type has to be `object`"),
+            (json!(true), "its type has to be `object`"),
+            (json!({"type": "object", "properties": {"a": {"type": "strin"}}}), "strin"),
+        ] {
+            definition.parameters = schema;
+            let error = ToolSet::default().with(Arc::new(Named(definition.clone()))).unwrap_err().to_string();
+            assert!(error.contains(reason), "{error}");
+        }
+    }
+
+    #[test]
+    fn similar_names_are_offered() {
+        let set = ToolSet::default().with(named("batch_rename_preview")).unwrap().with(named("word_count")).unwrap();
+        assert_eq!(set.similar_names("batch_rename"), ["batch_rename_preview"]);
+        assert_eq!(set.similar_names("zzz"), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,61 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use toolhost_abi::abi_stable::std_types::{RResult, RVec};
+use toolhost_abi::root::{Created, PluginRootRef};
+use toolhost_abi::tool::ToolObject;
+use toolhost_core::{Failure, Session, Tool};
+use toolhost_protocol::{CreateRequest, JsonPath, PROTOCOL_VERSION};
+
+use super::tool::PluginTool;
+use super::{encode, failure, host};
+use crate::PluginInfo;
+
+/// Why a factory gave no tools.
+pub(crate) enum Failed {
+    Refused(Failure),
+    TimedOut,
+}
+
+/// A tool that can be registered, or why its definition cannot be read.
+pub(crate) type Made = Result<Arc<dyn Tool>, serde_json::Error>;
+
+/// Runs a plugin's factory for this session, on a thread that it may block.
+pub(crate) async fn create(
+    root: PluginRootRef,
+    plugin: &Arc<PluginInfo>,
+    session: &Session,
+    runtime: &Handle,
+    limit: Duration,
+) -> Result<Vec<Made>, Failed> {
+    let host = host::object(session.downgrade(), plugin.clone());
+    let request = encode(&request(plugin, session));
+    let (create, inner) = (root.create(), runtime.clone());
+    let running = runtime.spawn_blocking(move || inner.block_on(create(host, request)));
+    // The limit's timer belongs to the given runtime, whichever executor awaits this.
+    let waiting = runtime.spawn(async move { tokio::time::timeout(limit, running).await });
+    match waiting.await {
+        Ok(Ok(Ok(created))) => tools(plugin, created),
+        Ok(Err(_elapsed)) => Err(Failed::TimedOut),
+        Ok(Ok(Err(error))) | Err(error) => Err(Failed::Refused(Failure::new(error.to_string()))),
+    }
+}
+
+fn tools(plugin: &Arc<PluginInfo>, created: Created) -> Result<Vec<Made>, Failed> {
+    let objects: RVec<ToolObject> = match created {
+        RResult::ROk(objects) => objects,
+        RResult::RErr(json) => return Err(Failed::Refused(failure(&plugin.name, &json))),
+    };
+    let made = |object| PluginTool::new(plugin.clone(), object).map(|tool| Arc::new(tool) as Arc<dyn Tool>);
+    Ok(objects.into_iter().map(made).collect())
+}
+
+fn request(plugin: &PluginInfo, session: &Session) -> CreateRequest {
+    let mut request = CreateRequest::default();
+    request.protocol = PROTOCOL_VERSION;
+    request.session_id = session.id().to_owned();
+    request.cwd = JsonPath::from(session.cwd());
+    request.plugin_dir = plugin.path.parent().map(JsonPath::from).unwrap_or_default();
+    request
+}

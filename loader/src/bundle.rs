@@ -1,0 +1,172 @@
+//! A plugin's file together with the libraries that it brings along.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::fs::{File, OpenOptions};
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::OFlags;
+use sha2::{Digest, Sha256};
+use toolhost_abi::note::Metadata;
+
+use crate::LoadErrorKind;
+use crate::discover::unreadable;
+use crate::inspect::{self, Linkage};
+
+/// Everything that is copied and opened together, with the bytes that were inspected.
+#[derive(Debug)]
+pub(crate) struct Bundle {
+    pub(crate) metadata: Metadata,
+    /// The plugin first.
+    pub(crate) parts: Vec<Part>,
+    /// SHA-256 in hexadecimal: of the plugin's file where it stands alone, else of all paths and hashes.
+    pub(crate) fingerprint: String,
+}
+
+/// One file of a bundle.
+#[derive(Debug)]
+pub(crate) struct Part {
+    /// Where it lies, seen from the plugin's directory.
+    pub(crate) relative: PathBuf,
+    pub(crate) source: PathBuf,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) hash: String,
+    pub(crate) soname: Option<String>,
+}
+
+impl Bundle {
+    /// Reads and inspects a plugin and its siblings. Nothing of them runs.
+    pub(crate) fn read(path: &Path) -> Result<Self, LoadErrorKind> {
+        let directory = path.parent().unwrap_or(Path::new("/"));
+        let name = PathBuf::from(path.file_name().unwrap_or_default());
+        let bytes = read_regular(path)?;
+        let inspected = inspect::plugin(&bytes)?;
+        let mut waiting = siblings(directory, &name, &inspected.linkage);
+        let mut parts = vec![Part::new(name, path.to_owned(), bytes, inspected.linkage.soname)];
+        while let Some(relative) = waiting.pop_front() {
+            if parts.iter().any(|part| part.relative == relative) {
+                continue;
+            }
+            let source = directory.join(&relative);
+            let bytes = read_regular(&source)?;
+            let linkage = inspect::library(&bytes).map_err(|kind| within(&source, &kind))?;
+            waiting.extend(siblings(directory, &relative, &linkage));
+            parts.push(Part::new(relative, source, bytes, linkage.soname));
+        }
+        let fingerprint = fingerprint(&parts);
+        Ok(Self { metadata: inspected.metadata, parts, fingerprint })
+    }
+}
+
+impl Part {
+    fn new(relative: PathBuf, source: PathBuf, bytes: Vec<u8>, soname: Option<String>) -> Self {
+        let hash = sha256(&bytes);
+        Self { relative, source, bytes, hash, soname }
+    }
+
+    /// The name by which other libraries ask for this one.
+    pub(crate) fn library_name(&self) -> String {
+        let file_name = || self.relative.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        self.soname.clone().unwrap_or_else(file_name)
+    }
+}
+
+fn within(sibling: &Path, kind: &LoadErrorKind) -> LoadErrorKind {
+    LoadErrorKind::Damaged { what: format!("it needs {}, of which: {kind}", sibling.display()) }
+}
+
+/// The libraries inside the plugin's directory that this part of it needs, seen from that directory.
+fn siblings(directory: &Path, part: &Path, linkage: &Linkage) -> VecDeque<PathBuf> {
+    let origin = part.parent().unwrap_or(Path::new(""));
+    let searched: Vec<PathBuf> =
+        linkage.search.iter().filter_map(|entry| from_origin(entry)).map(|rest| origin.join(rest)).collect();
+    let candidates = linkage.needed.iter().flat_map(|needed| match from_origin(needed) {
+        Some(direct) => vec![origin.join(direct)],
+        None => {
+            let name = needed.strip_prefix("@rpath/").unwrap_or(needed);
+            searched.iter().map(|searched| searched.join(name)).collect()
+        }
+    });
+    candidates.filter_map(|path| normal(&path)).filter(|path| directory.join(path).is_file()).collect()
+}
+
+/// What follows the mark for "the directory of the library that asks".
+fn from_origin(entry: &str) -> Option<&str> {
+    let rest = ["$ORIGIN", "${ORIGIN}", "@loader_path"].iter().find_map(|mark| entry.strip_prefix(mark))?;
+    (rest.is_empty() || rest.starts_with('/')).then(|| rest.trim_start_matches('/'))
+}
+
+/// The path without `.` and `..`; `None` where it leads out.
+fn normal(path: &Path) -> Option<PathBuf> {
+    let mut normal = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::Normal(name) => normal.push(name),
+            Component::CurDir => {}
+            Component::ParentDir if normal.pop() => {}
+            _ => return None,
+        }
+    }
+    Some(normal)
+}
+
+fn read_regular(path: &Path) -> Result<Vec<u8>, LoadErrorKind> {
+    // A pipe that nobody writes to would hold up an open that may block.
+    #[allow(clippy::cast_possible_wrap)]
+    let flags = OFlags::NONBLOCK.bits() as i32;
+    let mut file: File =
+        OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(|error| unreadable(&error))?;
+    let metadata = file.metadata().map_err(|error| unreadable(&error))?;
+    if !metadata.is_file() {
+        let what = if metadata.is_dir() { "a directory" } else { "a device, a pipe or a socket" };
+        return Err(LoadErrorKind::NotALibrary { what: what.to_owned() });
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0));
+    file.read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
+    Ok(bytes)
+}
+
+fn fingerprint(parts: &[Part]) -> String {
+    if let [alone] = parts {
+        return alone.hash.clone();
+    }
+    let mut lines: Vec<Vec<u8>> = parts
+        .iter()
+        .map(|part| [part.relative.as_os_str().as_encoded_bytes(), b"\0", part.hash.as_bytes(), b"\n"].concat())
+        .collect();
+    lines.sort();
+    sha256(&lines.concat())
+}
+
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_lies_inside_the_directory_is_a_sibling() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir(directory.path().join("lib")).unwrap();
+        for name in ["libdep.so", "lib/libother.so"] {
+            std::fs::write(directory.path().join(name), "").unwrap();
+        }
+        let linkage = |search: &[&str]| Linkage {
+            soname: None,
+            needed: ["libc.so.6", "libdep.so", "libother.so", "@loader_path/libdep.so"].map(str::to_owned).into(),
+            search: search.iter().map(|&entry| entry.to_owned()).collect(),
+        };
+        let found = |search: &[&str]| siblings(directory.path(), Path::new("p.so"), &linkage(search));
+        assert_eq!(found(&[]), ["libdep.so"].map(PathBuf::from));
+        assert_eq!(found(&["$ORIGIN/lib"]), ["lib/libother.so", "libdep.so"].map(PathBuf::from));
+        assert_eq!(found(&["${ORIGIN}/./lib/.."]), ["libdep.so", "libdep.so"].map(PathBuf::from));
+        assert_eq!(found(&["$ORIGIN/..", "/usr/lib", "$ORIGINAL"]), ["libdep.so"].map(PathBuf::from));
+    }
+}

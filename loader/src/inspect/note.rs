@@ -1,0 +1,45 @@
+use toolhost_abi::note::{FORMAT, MAGIC, Metadata, PREAMBLE, SECTION};
+
+use crate::LoadErrorKind;
+
+/// Reads the descriptor of a plugin's note.
+pub(super) fn read(descriptor: Option<&[u8]>) -> Result<Metadata, LoadErrorKind> {
+    let Some(descriptor) = descriptor else {
+        return Err(LoadErrorKind::NotAPlugin { section: SECTION });
+    };
+    let bad = |reason: String| LoadErrorKind::BadNote { section: SECTION, reason };
+    let rest = descriptor.strip_prefix(&MAGIC).ok_or_else(|| bad("it does not begin with its mark".to_owned()))?;
+    let (format, _) = rest.split_first_chunk().ok_or_else(|| bad("it ends within its preamble".to_owned()))?;
+    let found = u32::from_ne_bytes(*format);
+    if found > FORMAT {
+        return Err(LoadErrorKind::NewerNote { found, known: FORMAT });
+    }
+    serde_json::from_slice(&descriptor[PREAMBLE..]).map_err(|error| bad(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn descriptor(format: u32, json: &str) -> Vec<u8> {
+        [&MAGIC, format.to_ne_bytes().as_slice(), json.as_bytes()].concat()
+    }
+
+    #[test]
+    fn what_is_no_note_says_why() {
+        let error = |descriptor: Option<&[u8]>| read(descriptor).unwrap_err().to_string();
+        assert!(error(None).contains("no `.note.toolhost` note"));
+        assert!(error(Some(b"something else")).contains("does not begin with its mark"));
+        assert!(error(Some(&MAGIC)).contains("ends within its preamble"));
+        assert!(error(Some(&descriptor(1, "{"))).contains("EOF"));
+        assert!(error(Some(&descriptor(1, "{}"))).contains("missing field `abiFamily`"));
+        assert_eq!(error(Some(&descriptor(9, "{}"))), "its note has format 9, and this host reads formats up to 1");
+    }
+
+    #[test]
+    fn a_note_of_the_future_may_say_more() {
+        let json = r#"{"abiFamily":"abi_stable","abiVersion":"1.0.0","name":"n","version":"1","later":[1]}"#;
+        let metadata = read(Some(&descriptor(1, json))).unwrap();
+        assert_eq!((metadata.name.as_str(), metadata.panic.as_str()), ("n", ""));
+    }
+}

@@ -1,0 +1,41 @@
+//! Opens toolhost plugins and wires their tools to sessions.
+//!
+//! A [`Host`] loads plugins once; each [`Session`] gets tools of its own from them. A file is inspected before anything
+//! of it runs, and what is opened is a private copy of the bytes that were inspected. A plugin that cannot be loaded
+//! is an entry in a list, with a code, the cause and what to do; it never stops the others.
+//!
+//! Loading a plugin runs its code with the rights of this process. Nothing here is a sandbox.
+//!
+//! ```no_run
+//! use toolhost_loader::{Host, ResolveRequest, SessionOptions};
+//! use serde_json::json;
+//!
+//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! let host = Host::builder().plugin("plugins").build().await?;
+//! for error in host.load_errors() {
+//!     eprintln!("{error}");
+//! }
+//! let opened = host.session(SessionOptions::new("demo").cwd("photos")).await;
+//! let session = opened.session;
+//! let preview = session.call("batch_rename_preview", json!({"files": ["a.JPG"], "find": "a", "replace": "b"})).await?;
+//! println!("{}", preview.to_text());
+//! let applied = session.resolve(ResolveRequest::apply("looks right")).await;
+//! println!("{}", applied.result.to_text());
+//! # Ok(()) }
+//! ```
+
+mod adapter;
+mod bundle;
+mod discover;
+mod error;
+mod host;
+mod inspect;
+mod siblings;
+mod stage;
+
+pub use error::{LoadError, LoadErrorKind};
+pub use host::{BuildError, Host, HostBuilder, LoadLimits, OpenedSession, PluginInfo};
+pub use toolhost_core::{
+    AgentToolResult, CallError, EndReason, PendingActionStore, ResolveAction, ResolveRequest, Session, SessionOptions,
+    ToolDefinition,
+};

@@ -1,0 +1,52 @@
+//! The system's loader keeps one library per name in a process and takes it for every other of that name, silently.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use crate::LoadErrorKind;
+use crate::bundle::{Part, sha256};
+
+struct Loaded {
+    hash: String,
+    source: PathBuf,
+}
+
+/// What this process has loaded beside plugins, by the name that other libraries ask for.
+static LOADED: LazyLock<Mutex<HashMap<String, Loaded>>> = LazyLock::new(Mutex::default);
+
+/// Refuses siblings whose name is taken by other bytes, and remembers the rest.
+pub(crate) fn claim_names(siblings: &[Part]) -> Result<(), LoadErrorKind> {
+    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    for sibling in siblings {
+        let soname = sibling.library_name();
+        let taken = match loaded.get(&soname) {
+            Some(other) => (other.hash != sibling.hash).then(|| other.source.clone()),
+            None => mapped(&soname).into_iter().find(|path| differs(path, sibling)),
+        };
+        if let Some(other) = taken {
+            return Err(LoadErrorKind::SiblingClash { soname, ours: sibling.source.clone(), loaded: other });
+        }
+    }
+    for sibling in siblings {
+        let entry = Loaded { hash: sibling.hash.clone(), source: sibling.source.clone() };
+        loaded.entry(sibling.library_name()).or_insert(entry);
+    }
+    Ok(())
+}
+
+fn differs(path: &Path, sibling: &Part) -> bool {
+    std::fs::read(path).map_or(true, |bytes| sha256(&bytes) != sibling.hash)
+}
+
+/// Files of this name that the process has mapped by other means.
+fn mapped(soname: &str) -> Vec<PathBuf> {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let mut paths: Vec<PathBuf> = maps
+        .lines()
+        .filter_map(|line| line.find('/').map(|at| PathBuf::from(&line[at..])))
+        .filter(|path| path.file_name().is_some_and(|name| name == soname))
+        .collect();
+    paths.dedup();
+    paths
+}

@@ -1,0 +1,39 @@
+//! The binary interface between a host and a plugin.
+//!
+//! Everything that carries meaning crosses as UTF-8 JSON in bytes; this crate holds only what carries those bytes:
+//! [`Host`](host::Host), [`Call`](call::Call), [`Tool`](tool::Tool) and [`Change`](change::Change), the
+//! [root](root::PluginRoot) that a plugin exports, and the [note](note) that describes a plugin without running it.
+//!
+//! # Rules for both sides
+//!
+//! - Each side frees what it made, through the object's own vtable, on any thread.
+//! - No panic crosses, in either direction: whoever implements one of these traits catches, around every method,
+//!   every poll of a future that it returns, and every drop.
+//! - A function marked `[any-thread]` may be called from any thread, and again while a call of it runs.
+//! - No object of one plugin is ever passed to another; the layout check in both directions is sound because of it.
+//! - A future is dropped only by the task that polls it, never during a poll.
+//!
+//! # How it may grow
+//!
+//! Traits and the root are prefix types: a new method or field goes to the end, with a default for the side that does
+//! not have it, and `last_prefix_field` never moves. Nothing is removed, reordered or retyped within 1.x. The crate
+//! has no cargo feature, since a feature would change layouts under equal sources.
+
+// The interface macros of abi_stable generate names and impls of these kinds, and undocumented items.
+#[allow(non_local_definitions, non_camel_case_types, missing_docs, unreachable_pub, clippy::all)]
+mod objects;
+
+pub mod note;
+
+pub use objects::{call, change, host, root, tool};
+
+pub use abi_stable;
+pub use async_ffi;
+
+use abi_stable::std_types::{RResult, RVec};
+
+/// JSON as UTF-8, or a structured error as JSON.
+pub type Bytes = RResult<RVec<u8>, RVec<u8>>;
+
+/// The version of this interface.
+pub const ABI_VERSION: &str = env!("CARGO_PKG_VERSION");

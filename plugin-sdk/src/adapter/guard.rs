@@ -1,0 +1,166 @@
+//! Nothing that an author wrote runs outside of [`guarded`] or [`GuardedFuture`]: no panic leaves the plugin.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use pin_project_lite::pin_project;
+use toolhost_protocol::Failure;
+
+use crate::context;
+use crate::plugin::Plugin;
+
+/// Runs author's code and turns a panic into a failure.
+pub(crate) fn guarded<R>(work: impl FnOnce() -> R) -> Result<R, Failure> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
+        let failure = Failure::new(format!("panicked: {}", message(payload.as_ref()))).with_code("panic");
+        discard(payload);
+        failure
+    })
+}
+
+/// Drops something of the author's.
+pub(crate) fn drop_guarded<T>(value: T) -> Result<(), Failure> {
+    guarded(|| drop(value))
+}
+
+fn message(payload: &(dyn Any + Send)) -> &str {
+    payload
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("(the panic has no message)")
+}
+
+/// A payload is a value like any other: dropping it may panic, with a payload that does so again.
+fn discard(payload: Box<dyn Any + Send>) {
+    if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        std::mem::forget(second);
+    }
+}
+
+pin_project! {
+    /// An author's future, polled and dropped inside the plugin's runtime, its call and a guard.
+    pub(crate) struct GuardedFuture<F> {
+        #[pin]
+        inner: Option<F>,
+        plugin: &'static Plugin,
+        call: u64,
+        runtime: NeedsRuntime,
+    }
+
+    impl<F> PinnedDrop for GuardedFuture<F> {
+        fn drop(this: Pin<&mut Self>) {
+            let _ = this.finish();
+        }
+    }
+}
+
+/// Whether polling a future starts the plugin's runtime.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NeedsRuntime {
+    Yes,
+    OnlyIfStarted,
+}
+
+impl<F> GuardedFuture<F> {
+    pub(crate) fn new(plugin: &'static Plugin, call: u64, runtime: NeedsRuntime, inner: F) -> Self {
+        Self { inner: Some(inner), plugin, call, runtime }
+    }
+
+    /// Drops the author's future where it is; what it captured may panic as it goes.
+    fn finish(self: Pin<&mut Self>) -> Result<(), Failure> {
+        let mut this = self.project();
+        let _entered = this.plugin.started_runtime().map(tokio::runtime::Runtime::enter);
+        context::within(*this.call, || guarded(|| this.inner.set(None)))
+    }
+}
+
+impl<T, F: Future<Output = Result<T, Failure>>> Future for GuardedFuture<F> {
+    type Output = Result<T, Failure>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.as_mut().project();
+        let Some(inner) = this.inner.as_pin_mut() else {
+            return Poll::Ready(Err(Failure::new("the call has already ended")));
+        };
+        let runtime = match this.runtime {
+            NeedsRuntime::Yes => match this.plugin.runtime() {
+                Ok(runtime) => Some(runtime),
+                Err(failure) => return Poll::Ready(Err(failure)),
+            },
+            NeedsRuntime::OnlyIfStarted => this.plugin.started_runtime(),
+        };
+        let _entered = runtime.map(tokio::runtime::Runtime::enter);
+        let outcome = match context::within(*this.call, || guarded(|| inner.poll(cx))) {
+            Ok(Poll::Pending) => return Poll::Pending,
+            Ok(Poll::Ready(outcome)) => outcome,
+            Err(panicked) => Err(panicked),
+        };
+        // What the author returned stands, whatever its leftovers do as they go.
+        let _ = self.finish();
+        Poll::Ready(outcome)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::panic_any;
+    use std::task::Waker;
+
+    static PLUGIN: Plugin = Plugin::new("guard-test");
+
+    struct PanicsOnDrop(&'static str);
+
+    impl Drop for PanicsOnDrop {
+        fn drop(&mut self) {
+            panic_any(PanicsOnDrop(self.0));
+        }
+    }
+
+    fn poll_once<T, F: Future<Output = Result<T, Failure>>>(future: F) -> Poll<Result<T, Failure>> {
+        let guarded = GuardedFuture::new(&PLUGIN, 3, NeedsRuntime::OnlyIfStarted, future);
+        let mut pinned = std::pin::pin!(guarded);
+        pinned.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    #[test]
+    fn a_panic_becomes_a_failure_with_its_message() {
+        let Poll::Ready(Err(failure)) = poll_once::<(), _>(async { panic!("at {}", 5) }) else { panic!("not ready") };
+        assert_eq!((failure.message.as_str(), failure.code.as_deref()), ("panicked: at 5", Some("panic")));
+    }
+
+    #[test]
+    fn a_payload_that_panics_as_it_is_dropped_stays_inside() {
+        let failure = guarded(|| panic_any(PanicsOnDrop("again"))).unwrap_err();
+        assert_eq!(failure.message, "panicked: (the panic has no message)");
+    }
+
+    #[test]
+    fn leftovers_that_panic_do_not_change_the_result() {
+        let leftover = PanicsOnDrop("leftover");
+        let poll = poll_once(std::future::poll_fn(move |_| {
+            let _keep = &leftover;
+            Poll::Ready(Ok(5))
+        }));
+        assert_eq!(poll, Poll::Ready(Ok(5)));
+    }
+
+    #[test]
+    fn a_future_that_is_dropped_half_way_panics_inside_only() {
+        let leftover = PanicsOnDrop("half way");
+        let poll = poll_once::<(), _>(async move {
+            let _keep = leftover;
+            std::future::pending().await
+        });
+        assert!(poll.is_pending());
+    }
+
+    #[test]
+    fn the_call_is_current_during_a_poll() {
+        let Poll::Ready(seen) = poll_once(async { Ok(context::current_call()) }) else { panic!("not ready") };
+        assert_eq!(seen, Ok(3));
+    }
+}

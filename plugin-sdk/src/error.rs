@@ -1,0 +1,149 @@
+use std::error::Error;
+use std::fmt;
+
+use serde_json::Value;
+use toolhost_protocol::{AgentToolResult, Failure, STALE};
+
+/// What a tool, an apply or a reject returns.
+pub type ToolResult = Result<AgentToolResult, ToolError>;
+
+/// Why a tool, an apply or a reject failed.
+///
+/// Every error converts into it, so `?` works on whatever fails inside a tool; the message then holds the whole chain
+/// of sources. It is deliberately no [`Error`] itself, since that is what makes the conversion possible.
+#[derive(Clone, PartialEq)]
+pub struct ToolError {
+    failure: Box<Failure>,
+}
+
+impl ToolError {
+    /// A failure with this message, for the model and for people.
+    pub fn new(message: impl Into<String>) -> Self {
+        Failure::new(message).into_tool_error()
+    }
+
+    /// What an apply returns that found the world changed since its preview and did nothing.
+    pub fn stale(message: impl Into<String>) -> Self {
+        Failure::new(message).with_code(STALE).into_tool_error()
+    }
+
+    /// The same failure with a stable code, for programs.
+    #[must_use]
+    pub fn with_code(mut self, code: impl Into<String>) -> Self {
+        self.failure.code = Some(code.into());
+        self
+    }
+
+    /// The same failure with details, for programs.
+    #[must_use]
+    pub fn with_details(mut self, details: Value) -> Self {
+        self.failure.details = Some(details);
+        self
+    }
+
+    /// The message.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.failure.message
+    }
+
+    /// The code, where there is one.
+    #[must_use]
+    pub fn code(&self) -> Option<&str> {
+        self.failure.code.as_deref()
+    }
+
+    /// The details, where there are any.
+    #[must_use]
+    pub fn details(&self) -> Option<&Value> {
+        self.failure.details.as_ref()
+    }
+
+    pub(crate) fn into_failure(self) -> Failure {
+        *self.failure
+    }
+}
+
+trait IntoToolError {
+    fn into_tool_error(self) -> ToolError;
+}
+
+impl IntoToolError for Failure {
+    fn into_tool_error(self) -> ToolError {
+        ToolError { failure: Box::new(self) }
+    }
+}
+
+impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for ToolError {
+    fn from(error: E) -> Self {
+        let error = error.into();
+        match error.downcast::<Failure>() {
+            Ok(failure) => Self { failure },
+            Err(error) => Self::new(chain(error.as_ref())),
+        }
+    }
+}
+
+/// The message and those of its sources that it does not repeat already.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.ends_with(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    text
+}
+
+impl fmt::Display for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.message())
+    }
+}
+
+impl fmt::Debug for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.failure, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug)]
+    struct Outer(std::io::Error);
+
+    impl fmt::Display for Outer {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("cannot read the list")
+        }
+    }
+
+    impl Error for Outer {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            Some(&self.0)
+        }
+    }
+
+    fn fails() -> ToolResult {
+        Err(Outer(std::io::Error::other("disk on fire")))?
+    }
+
+    #[test]
+    fn the_question_mark_takes_any_error_with_its_sources() {
+        assert_eq!(fails().unwrap_err().message(), "cannot read the list: disk on fire");
+        assert_eq!(ToolError::from("plain").message(), "plain");
+    }
+
+    #[test]
+    fn a_failure_keeps_its_code() {
+        let error = ToolError::from(Failure::new("moved").with_code(STALE));
+        assert_eq!((error.message(), error.code()), ("moved", Some(STALE)));
+        assert_eq!(ToolError::stale("moved"), error);
+    }
+}

@@ -1,0 +1,84 @@
+/// Makes a library a plugin: exports its factory and describes it to hosts.
+///
+/// Once per package, which needs `crate-type = ["cdylib"]` in its `[lib]`. The argument is a factory: a function or a
+/// closure from [`CustomToolApi`](crate::CustomToolApi) to a tool, several, or a future or `Result` of those; see
+/// [`CustomToolFactory`](crate::CustomToolFactory). The crate's front page shows a whole plugin.
+#[macro_export]
+macro_rules! export_plugin {
+    ($factory:expr $(,)?) => {
+        const _: () = {
+            use $crate::__private as private;
+
+            static PLUGIN: private::Plugin = private::Plugin::new(::core::env!("CARGO_PKG_NAME"));
+
+            struct Entry;
+
+            impl private::Entry for Entry {
+                extern "C" fn create(host: private::HostObject, request: private::Request) -> private::Creating {
+                    private::create(&PLUGIN, host, request, $factory)
+                }
+            }
+
+            #[unsafe(export_name = "toolhost_plugin_abi_stable")]
+            static HEADER: private::LibHeader = private::header::<Entry>();
+
+            const FIELDS: private::Fields<'static> = private::fields(
+                ::core::env!("CARGO_PKG_NAME"),
+                ::core::env!("CARGO_PKG_VERSION"),
+                ::core::env!("CARGO_PKG_DESCRIPTION"),
+                ::core::cfg!(panic = "unwind"),
+            );
+
+            #[used]
+            #[cfg_attr(not(target_vendor = "apple"), unsafe(link_section = ".note.toolhost"))]
+            #[cfg_attr(target_vendor = "apple", unsafe(link_section = "__DATA,__toolhost"))]
+            static NOTE: private::Note<{ FIELDS.size() }> = FIELDS.note();
+        };
+    };
+}
+
+/// What [`export_plugin!`] expands to; no author names it.
+#[doc(hidden)]
+pub mod __private {
+    pub use toolhost_abi::abi_stable::library::LibHeader;
+    pub use toolhost_abi::host::HostObject;
+    pub use toolhost_abi::note::{Fields, Note};
+    pub use toolhost_abi::root::{Entry, header};
+
+    pub use crate::adapter::create;
+    pub use crate::plugin::Plugin;
+
+    pub type Request = toolhost_abi::abi_stable::std_types::RVec<u8>;
+    pub type Creating = toolhost_abi::async_ffi::FfiFuture<toolhost_abi::root::Created>;
+
+    pub const fn fields(
+        name: &'static str,
+        version: &'static str,
+        description: &'static str,
+        unwind: bool,
+    ) -> Fields<'static> {
+        Fields {
+            name,
+            version,
+            description,
+            sdk_version: env!("CARGO_PKG_VERSION"),
+            target: env!("TOOLHOST_TARGET"),
+            rustc: env!("TOOLHOST_RUSTC"),
+            unwind,
+            dynamic: false,
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        #[test]
+        fn the_macro_exports_the_symbol_that_hosts_look_for() {
+            // Attributes take literals only, so the macro repeats what the ABI defines.
+            let source = include_str!("export.rs");
+            assert!(source.contains(&format!("export_name = \"{}\"", toolhost_abi::note::SYMBOL)));
+            assert!(source.contains(&format!("link_section = \"{}\"", toolhost_abi::note::SECTION)));
+            let (segment, section) = toolhost_abi::note::MACH_SECTION;
+            assert!(source.contains(&format!("link_section = \"{segment},{section}\"")));
+        }
+    }
+}

@@ -1,0 +1,190 @@
+use crate::{AnyTool, CustomTool, CustomToolApi, ToolError, tool};
+
+/// What makes a session's tools: a function or a closure from [`CustomToolApi`] to whatever [`IntoTools`] takes.
+///
+/// The host calls it once per session. `M` only tells the forms apart; it is inferred.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no factory of tools",
+    label = "expected `fn(CustomToolApi) -> ...` that returns a tool, several, or a future or `Result` of those",
+    note = "return a type that implements `CustomTool`, a `Vec` or tuple of such, or `AnyTool` made by `tool(..)`"
+)]
+pub trait CustomToolFactory<M>: Send + Sync + 'static {
+    /// Whether it awaits, so that it needs the plugin's runtime.
+    const ASYNC: bool;
+
+    /// Makes one session's tools.
+    fn create(&self, api: CustomToolApi) -> impl Future<Output = Result<Vec<AnyTool>, ToolError>> + Send;
+}
+
+impl<F, T, M> CustomToolFactory<M> for F
+where
+    F: Fn(CustomToolApi) -> T + Send + Sync + 'static,
+    T: IntoTools<M> + Send + 'static,
+{
+    const ASYNC: bool = T::ASYNC;
+
+    fn create(&self, api: CustomToolApi) -> impl Future<Output = Result<Vec<AnyTool>, ToolError>> + Send {
+        self(api).into_tools()
+    }
+}
+
+/// What a factory may return: a tool, an [`AnyTool`], a `Vec` or tuple of those, a `Result` of any, a future of any.
+///
+/// `M` only tells the forms apart; it is inferred.
+#[diagnostic::on_unimplemented(
+    message = "a factory cannot return `{Self}`",
+    label = "not a tool, nor several",
+    note = "return a type that implements `CustomTool`, a `Vec` or tuple of such, or `AnyTool` made by `tool(..)`"
+)]
+pub trait IntoTools<M> {
+    /// Whether it awaits.
+    const ASYNC: bool = false;
+
+    /// The tools.
+    fn into_tools(self) -> impl Future<Output = Result<Vec<AnyTool>, ToolError>> + Send;
+}
+
+/// Marks of the forms that a factory may return.
+pub mod forms {
+    /// One tool of a known type.
+    #[derive(Debug)]
+    pub struct One;
+    /// One tool whose type is forgotten.
+    #[derive(Debug)]
+    pub struct Any;
+    /// A vector.
+    #[derive(Debug)]
+    pub struct List<M>(M);
+    /// A tuple.
+    #[derive(Debug)]
+    pub struct Tuple<M>(M);
+    /// A result.
+    #[derive(Debug)]
+    pub struct Fallible<M>(M);
+    /// A future.
+    #[derive(Debug)]
+    pub struct Awaited<M>(M);
+}
+
+impl<T: CustomTool> IntoTools<forms::One> for T {
+    async fn into_tools(self) -> Result<Vec<AnyTool>, ToolError> {
+        Ok(vec![tool(self)])
+    }
+}
+
+impl IntoTools<forms::Any> for AnyTool {
+    async fn into_tools(self) -> Result<Vec<AnyTool>, ToolError> {
+        Ok(vec![self])
+    }
+}
+
+impl<T: IntoTools<M> + Send, M> IntoTools<forms::List<M>> for Vec<T> {
+    const ASYNC: bool = T::ASYNC;
+
+    async fn into_tools(self) -> Result<Vec<AnyTool>, ToolError> {
+        let mut tools = Vec::with_capacity(self.len());
+        for each in self {
+            tools.extend(each.into_tools().await?);
+        }
+        Ok(tools)
+    }
+}
+
+impl<T, E, M> IntoTools<forms::Fallible<M>> for Result<T, E>
+where
+    T: IntoTools<M> + Send,
+    E: Into<ToolError> + Send,
+{
+    const ASYNC: bool = T::ASYNC;
+
+    async fn into_tools(self) -> Result<Vec<AnyTool>, ToolError> {
+        self.map_err(Into::into)?.into_tools().await
+    }
+}
+
+impl<F, M> IntoTools<forms::Awaited<M>> for F
+where
+    F: Future + Send,
+    F::Output: IntoTools<M> + Send,
+{
+    const ASYNC: bool = true;
+
+    async fn into_tools(self) -> Result<Vec<AnyTool>, ToolError> {
+        self.await.into_tools().await
+    }
+}
+
+macro_rules! tuples {
+    ($($tool:ident $mark:ident),+) => {
+        impl<$($tool: IntoTools<$mark> + Send, $mark),+> IntoTools<forms::Tuple<($($mark,)+)>> for ($($tool,)+) {
+            const ASYNC: bool = $($tool::ASYNC)||+;
+
+            #[allow(non_snake_case)]
+            async fn into_tools(self) -> Result<Vec<AnyTool>, ToolError> {
+                let ($($tool,)+) = self;
+                let mut tools = Vec::new();
+                $(tools.extend($tool.into_tools().await?);)+
+                Ok(tools)
+            }
+        }
+    };
+}
+
+tuples!(A MA);
+tuples!(A MA, B MB);
+tuples!(A MA, B MB, C MC);
+tuples!(A MA, B MB, C MC, D MD);
+tuples!(A MA, B MB, C MC, D MD, E ME);
+tuples!(A MA, B MB, C MC, D MD, E ME, F MF);
+tuples!(A MA, B MB, C MC, D MD, E ME, F MF, G MG);
+tuples!(A MA, B MB, C MC, D MD, E ME, F MF, G MG, H MH);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{NoParams, ToolCall, ToolResult};
+
+    struct Hello;
+
+    impl CustomTool for Hello {
+        const NAME: &'static str = "hello";
+        const LABEL: &'static str = "Hello";
+        const DESCRIPTION: &'static str = "Says hello";
+        type Params = NoParams;
+
+        async fn execute(&self, _params: NoParams, _call: ToolCall) -> ToolResult {
+            Ok("hello".into())
+        }
+    }
+
+    fn is_factory<M, F: CustomToolFactory<M>>(_factory: F) -> bool {
+        F::ASYNC
+    }
+
+    #[test]
+    fn every_form_is_a_factory() {
+        fn function(_api: CustomToolApi) -> Hello {
+            Hello
+        }
+        async fn later(_api: CustomToolApi) -> Result<(Hello, Vec<AnyTool>), ToolError> {
+            Ok((Hello, vec![tool(Hello)]))
+        }
+        assert!(!is_factory(function));
+        assert!(!is_factory(|_: CustomToolApi| Hello));
+        assert!(!is_factory(|_: CustomToolApi| vec![tool(Hello)]));
+        assert!(!is_factory(|_: CustomToolApi| vec![Hello]));
+        assert!(!is_factory(|_: CustomToolApi| (Hello, tool(Hello), Hello)));
+        assert!(!is_factory(|_: CustomToolApi| Ok::<_, std::io::Error>(vec![Hello])));
+        assert!(is_factory(later));
+        assert!(is_factory(async |_: CustomToolApi| Hello));
+        assert!(is_factory(|_: CustomToolApi| async { Ok::<_, ToolError>((Hello,)) }));
+    }
+
+    #[tokio::test]
+    async fn forms_nest_in_order() {
+        let tools = Ok::<_, ToolError>((Hello, vec![tool(Hello), tool(Hello)])).into_tools().await.unwrap();
+        assert_eq!(tools.len(), 3);
+        let failed = Err::<Hello, _>(std::io::Error::other("no key")).into_tools().await.unwrap_err();
+        assert_eq!(failed.message(), "no key");
+    }
+}

@@ -1,0 +1,165 @@
+use std::fmt;
+use std::pin::Pin;
+
+use serde_json::Value;
+use toolhost_protocol::AgentToolResult;
+
+use crate::{ToolError, ToolResult};
+
+type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+type Apply = Box<dyn Fn(String) -> BoxFuture<ToolResult> + Send + Sync>;
+type Reject = Box<dyn Fn(String) -> BoxFuture<RejectResult> + Send + Sync>;
+
+/// What a reject returns: a result that replaces the host's default text, or nothing.
+pub type RejectResult = Result<Option<AgentToolResult>, ToolError>;
+
+/// A change that was previewed and waits for a decision.
+///
+/// Implement it where the change has state; for a closure or two there is [`PendingAction`].
+///
+/// - Stage only what is destructive or far-reaching, under a short and specific label.
+/// - `apply` does exactly what the preview showed, or fails and changes nothing. It is deterministic, and may be
+///   tried again after a failure.
+/// - `reason` informs, and never changes what happens.
+/// - `reject` is for cleaning up; where there is nothing to clean up, leave it out.
+/// - Several staged changes are resolved last first.
+pub trait StagedChange: Send + Sync + 'static {
+    /// What a person decides on, in a few words: `Batch rename: 12 files`.
+    fn label(&self) -> String;
+
+    /// Makes the change. Content that is empty becomes `Applied: <label>.`
+    ///
+    /// An error, a panic or a result with `is_error` leaves the action pending at its place.
+    fn apply(&self, reason: &str) -> impl Future<Output = ToolResult> + Send;
+
+    /// Cleans up after a discard. `None` leaves the host's text: `Discarded: <label>. Reason: <reason>`.
+    ///
+    /// Whatever it returns, the action is gone.
+    fn reject(&self, reason: &str) -> impl Future<Output = RejectResult> + Send {
+        let _ = reason;
+        async { Ok(None) }
+    }
+
+    /// The tool that stages it; the host says `custom_tool` where it is absent.
+    fn source_tool_name(&self) -> Option<String> {
+        None
+    }
+
+    /// What programs may show of it: best an object with a `changes` list of
+    /// [`FileChange`](toolhost_protocol::FileChange).
+    fn details(&self) -> Option<Value> {
+        None
+    }
+}
+
+/// A [`StagedChange`] made of closures.
+///
+/// A closure may run more than once, so one that captures clones what it needs and moves that into an `async` block:
+///
+/// ```
+/// # use toolhost_plugin_sdk::prelude::*;
+/// # let path = std::path::PathBuf::from("/tmp/x");
+/// PendingAction::new(format!("Delete {}", path.display()), move |_reason| {
+///     let path = path.clone();
+///     async move {
+///         std::fs::remove_file(&path)?;
+///         Ok(format!("Deleted {}", path.display()).into())
+///     }
+/// });
+/// ```
+#[must_use = "a pending action is staged by `push_pending_action`"]
+pub struct PendingAction {
+    label: String,
+    source_tool_name: Option<String>,
+    details: Option<Value>,
+    apply: Apply,
+    reject: Option<Reject>,
+}
+
+impl PendingAction {
+    /// An action with this label and this way to apply it.
+    pub fn new<F, Fut>(label: impl Into<String>, apply: F) -> Self
+    where
+        F: Fn(String) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ToolResult> + Send + 'static,
+    {
+        Self {
+            label: label.into(),
+            source_tool_name: None,
+            details: None,
+            apply: Box::new(move |reason| Box::pin(apply(reason))),
+            reject: None,
+        }
+    }
+
+    /// The same action with a clean-up after a discard; see [`StagedChange::reject`].
+    pub fn on_reject<F, Fut>(mut self, reject: F) -> Self
+    where
+        F: Fn(String) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = RejectResult> + Send + 'static,
+    {
+        self.reject = Some(Box::new(move |reason| Box::pin(reject(reason))));
+        self
+    }
+
+    /// The same action with the name of the tool that stages it.
+    pub fn source_tool_name(mut self, name: impl Into<String>) -> Self {
+        self.source_tool_name = Some(name.into());
+        self
+    }
+
+    /// The same action with details; see [`StagedChange::details`].
+    pub fn details(mut self, details: Value) -> Self {
+        self.details = Some(details);
+        self
+    }
+}
+
+impl fmt::Debug for PendingAction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PendingAction").field("label", &self.label).finish_non_exhaustive()
+    }
+}
+
+impl StagedChange for PendingAction {
+    fn label(&self) -> String {
+        self.label.clone()
+    }
+
+    fn apply(&self, reason: &str) -> impl Future<Output = ToolResult> + Send {
+        (self.apply)(reason.to_owned())
+    }
+
+    async fn reject(&self, reason: &str) -> RejectResult {
+        match &self.reject {
+            Some(reject) => reject(reason.to_owned()).await,
+            None => Ok(None),
+        }
+    }
+
+    fn source_tool_name(&self) -> Option<String> {
+        self.source_tool_name.clone()
+    }
+
+    fn details(&self) -> Option<Value> {
+        self.details.clone()
+    }
+}
+
+/// The id of a pending action: 128 random bits as text.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct PendingActionId(pub(crate) String);
+
+impl PendingActionId {
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for PendingActionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

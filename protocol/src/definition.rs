@@ -1,0 +1,98 @@
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::result::is_false;
+
+/// What a tool says of itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ToolDefinition {
+    /// The name that a model calls it by: 1 to 64 of `a-z`, `A-Z`, `0-9`, `_` and `-`.
+    pub name: String,
+    /// The name that a person reads.
+    #[serde(default)]
+    pub label: String,
+    /// What it does, for the model; the first line stands in lists.
+    #[serde(default)]
+    pub description: String,
+    /// The JSON Schema (2020-12) of its parameters, always of an object.
+    #[serde(default = "any_object")]
+    pub parameters: Value,
+    /// What a call does to the world.
+    #[serde(default)]
+    pub effect: Effect,
+    /// Left out of the lists that a person sees.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub hidden: bool,
+    /// Stages changes, so that a model is offered `resolve` together with it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub deferrable: bool,
+}
+
+impl ToolDefinition {
+    /// A definition with this name, the same label, no description, and parameters that any object satisfies.
+    pub fn new(name: impl Into<String>) -> Self {
+        let name = name.into();
+        Self {
+            label: name.clone(),
+            name,
+            description: String::new(),
+            parameters: any_object(),
+            effect: Effect::default(),
+            hidden: false,
+            deferrable: false,
+        }
+    }
+
+    /// The first line of the description.
+    #[must_use]
+    pub fn summary(&self) -> &str {
+        self.description.trim_start().lines().next().unwrap_or_default().trim_end()
+    }
+}
+
+/// What a call of a tool does to the world.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum Effect {
+    /// It only reads.
+    ReadOnly,
+    /// It only reads, and stages what it would change as a pending action.
+    Stages,
+    /// It may change the world by itself; also what a newer plugin's unknown effect counts as.
+    #[default]
+    #[serde(other)]
+    Changes,
+}
+
+fn any_object() -> Value {
+    serde_json::json!({"type": "object"})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_name_is_enough() {
+        let definition: ToolDefinition = serde_json::from_value(json!({"name": "x", "later": true})).unwrap();
+        assert_eq!(definition.parameters, json!({"type": "object"}));
+        assert_eq!(definition.effect, Effect::Changes);
+    }
+
+    #[test]
+    fn an_unknown_effect_counts_as_the_gravest() {
+        assert_eq!(serde_json::from_value::<Effect>(json!("teleports")).unwrap(), Effect::Changes);
+        assert_eq!(serde_json::from_value::<Effect>(json!("readOnly")).unwrap(), Effect::ReadOnly);
+    }
+
+    #[test]
+    fn the_summary_is_the_first_line() {
+        let mut definition = ToolDefinition::new("x");
+        definition.description = "\n  Renames files. \nMore.".into();
+        assert_eq!(definition.summary(), "Renames files.");
+    }
+}

@@ -1,0 +1,26 @@
+//! The words that cross between toolhost, its plugins and its clients as JSON.
+//!
+//! Only serde types live here. Two rules hold for all of them, since a plugin and its host may be years apart:
+//! unknown fields are ignored, and every enumeration has a catch-all variant. Field names are camelCase.
+
+#![forbid(unsafe_code)]
+
+mod change;
+mod content;
+mod create;
+mod definition;
+mod failure;
+mod path;
+mod pending;
+mod resolve;
+mod result;
+
+pub use change::{ChangeKind, FileChange};
+pub use content::Content;
+pub use create::{CreateRequest, PROTOCOL_VERSION};
+pub use definition::{Effect, ToolDefinition};
+pub use failure::{Failure, STALE};
+pub use path::JsonPath;
+pub use pending::{PendingHead, PendingSummary, PushReceipt};
+pub use resolve::{RESOLVE, ResolveAction, ResolveDetails, ResolveRequest};
+pub use result::AgentToolResult;
