@@ -2,10 +2,11 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use serde_json::Value;
 use toolhost_protocol::{AgentToolResult, Failure, RESOLVE, ToolDefinition};
 
 use crate::validate::Validator;
-use crate::{BoxFuture, CallContext};
+use crate::{BoxFuture, CallContext, InvalidParameters};
 
 /// What running a tool ends with.
 pub type ToolOutcome = Result<AgentToolResult, Failure>;
@@ -160,6 +161,15 @@ impl ToolSet {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tools.is_empty()
+    }
+
+    /// Checks parameters as a call does, without calling.
+    ///
+    /// # Errors
+    ///
+    /// Every way in which they do not satisfy the tool's schema; none for a tool that is not here.
+    pub fn check(&self, name: &str, parameters: &Value) -> Result<(), InvalidParameters> {
+        self.get(name).map_or(Ok(()), |registered| registered.validator.check(name, parameters))
     }
 
     /// Up to three names that resemble this one, the nearest first.

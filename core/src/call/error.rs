@@ -30,6 +30,12 @@ pub enum CallError {
 }
 
 impl CallError {
+    /// There is no tool of this name.
+    #[must_use]
+    pub fn unknown_tool(name: impl Into<String>, similar: Vec<String>) -> Self {
+        Self::UnknownTool { name: name.into(), similar }
+    }
+
     /// What the model should read.
     #[must_use]
     pub fn for_model(&self) -> String {

@@ -1,0 +1,131 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::error::ErrorKind;
+use clap::{Parser, Subcommand};
+
+use crate::error::{CliError, OK};
+use crate::output::Output;
+
+const AFTER_HELP: &str = "\
+Examples:
+  toolhost list --plugin ./plugins
+  toolhost show batch_rename_preview --plugin ./plugins
+  toolhost call batch_rename_preview --plugin ./plugins files=IMG_1.JPG find=IMG replace=trip
+
+A plugin is native code that runs with your rights. Name only plugins that you trust.
+TOOLHOST_LOG (error, warn, info, debug, trace) says how much is logged to standard error.";
+
+const CALL_HELP: &str = "\
+Examples:
+  Preview, then decide at the terminal:
+    toolhost call batch_rename_preview --plugin ./plugins files=a.JPG files=b.JPG find=JPG replace=jpg
+  Preview and apply:
+    toolhost call batch_rename_preview --plugin ./plugins --params @params.json --apply \"looks right\"
+  Apply exactly what an earlier preview showed:
+    toolhost call batch_rename_preview --plugin ./plugins --params @params.json --apply ok --expect HASH
+
+Where a tool stages a change, nothing happens before it is applied. On a terminal you are asked; elsewhere, without
+--apply or --discard, what was staged is discarded.
+
+Exit codes:
+  0  it ran; also when it was discarded, or when nothing was staged and no decision was given
+  1  the tool, an apply, a reject or a clean-up failed, or there was nothing to decide on
+  2  wrong usage, unknown tool, invalid parameters, a missing path, no tool loaded
+  4  the world changed since the preview, or --expect differs
+  130  interrupted";
+
+/// Runs native agent tools, previews what they would change, and applies it when told to.
+#[derive(Debug, Parser)]
+#[command(name = "toolhost", version, after_help = AFTER_HELP, max_term_width = 100)]
+pub(crate) struct Args {
+    /// A plugin's file, or a directory of them; may be given several times
+    #[arg(long = "plugin", value_name = "PATH", global = true)]
+    pub(crate) plugins: Vec<PathBuf>,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List the tools of the plugins
+    List(List),
+    /// Show a tool: what it does, its parameters, an example call
+    Show(Show),
+    /// Call a tool, look at its preview, apply or discard it
+    Call(Call),
+}
+
+impl Command {
+    pub(crate) fn json(&self) -> bool {
+        match self {
+            Self::List(list) => list.json,
+            Self::Show(show) => show.json,
+            Self::Call(call) => call.json,
+        }
+    }
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct List {
+    /// Print one JSON object: {tools, errors}
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Show {
+    /// The tool's name
+    pub(crate) tool: String,
+    /// Print one JSON object: the tool's definition, its plugin, an example
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = CALL_HELP)]
+pub(crate) struct Call {
+    /// The tool's name
+    pub(crate) tool: String,
+    /// Parameters, read by the tool's schema: a list by repeating its key, a nested one as outer.inner=value
+    #[arg(value_name = "KEY=VALUE", conflicts_with = "params")]
+    pub(crate) pairs: Vec<String>,
+    /// Parameters as a JSON object, as @FILE that holds one, or as - for standard input
+    #[arg(long, value_name = "JSON|@FILE|-")]
+    pub(crate) params: Option<String>,
+    /// Apply what the tool stages, for this reason
+    #[arg(long, value_name = "REASON", conflicts_with = "discard")]
+    pub(crate) apply: Option<String>,
+    /// Discard what the tool stages, for this reason
+    #[arg(long, value_name = "REASON")]
+    pub(crate) discard: Option<String>,
+    /// Apply only if the preview has this hash
+    #[arg(long, value_name = "HASH", requires = "apply")]
+    pub(crate) expect: Option<String>,
+    /// The directory that the tool works in; by default the current one
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Print one JSON object, {result, resolved} or {error: {code, message, fix}}, and never ask
+    #[arg(long)]
+    json: bool,
+}
+
+/// Answers a command line that cannot be used, or that asks for help. Returns the exit code.
+pub(crate) fn refuse(error: &clap::Error, output: Output) -> u8 {
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        output.help(error);
+        return OK;
+    }
+    // What a program asked for has to be readable by it, whatever else is wrong.
+    let wants_json = std::env::args_os().skip(1).take_while(|arg| arg != "--").any(|arg| arg == "--json");
+    if !wants_json {
+        let _ = error.print();
+        return crate::error::USAGE;
+    }
+    let text = error.render().to_string();
+    let said = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
+    let message = said.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+    let message = message.trim_start_matches("error: ").to_owned();
+    output.json(true).fail(&CliError::usage("usage", message, "`toolhost --help` shows how it is used"))
+}

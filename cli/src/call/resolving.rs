@@ -1,0 +1,120 @@
+//! From a decision to its outcome.
+
+use std::sync::Arc;
+
+use toolhost_core::{Pending, Resolution, ResolveRequest, ResolveStatus, STALE, Session};
+
+use super::ask::{self, Answer};
+use super::report::Report;
+use crate::error;
+use crate::signals::Signals;
+
+/// What to do with what a call staged.
+pub(crate) enum Decision {
+    Apply(String),
+    Discard(String),
+    /// A person says, one action after the other.
+    Ask,
+}
+
+/// Resolves what a call staged, the newest first.
+pub(crate) struct Resolving<'r, 'o> {
+    session: &'r Session,
+    signals: &'r Signals,
+    report: &'r mut Report<'o>,
+}
+
+impl<'r, 'o> Resolving<'r, 'o> {
+    pub(crate) fn new(session: &'r Session, signals: &'r Signals, report: &'r mut Report<'o>) -> Self {
+        Self { session, signals, report }
+    }
+
+    /// Returns the exit code. What is left pending is for the end of the session to discard.
+    pub(crate) async fn run(mut self, decision: Decision, staged: &[Arc<Pending>]) -> u8 {
+        match decision {
+            Decision::Ask => self.ask(staged).await,
+            Decision::Apply(reason) => {
+                self.all(staged, |pending| {
+                    let request = ResolveRequest::apply(&reason);
+                    pending.map_or_else(|| request.clone(), |pending| request.clone().with_id(pending.id()))
+                })
+                .await
+            }
+            Decision::Discard(reason) => {
+                self.all(staged, |pending| {
+                    let request = ResolveRequest::discard(&reason);
+                    pending.map_or_else(|| request.clone(), |pending| request.clone().with_id(pending.id()))
+                })
+                .await
+            }
+        }
+    }
+
+    /// Stops at the first failure.
+    async fn all(&mut self, staged: &[Arc<Pending>], request: impl Fn(Option<&Pending>) -> ResolveRequest) -> u8 {
+        if staged.is_empty() {
+            return self.resolve(request(None)).await;
+        }
+        for pending in staged {
+            let code = self.resolve(request(Some(pending))).await;
+            if code != error::OK || self.signals.received().is_some() {
+                return code;
+            }
+        }
+        error::OK
+    }
+
+    async fn ask(&mut self, staged: &[Arc<Pending>]) -> u8 {
+        for (at, pending) in staged.iter().enumerate() {
+            let mut code = error::OK;
+            loop {
+                let place = (at + 1, staged.len());
+                let request = match ask::decide(pending, place, self.report.output(), self.signals).await {
+                    Answer::Apply(reason) => ResolveRequest::apply(reason),
+                    Answer::Discard(reason) => ResolveRequest::discard(reason),
+                    Answer::Quit => return code,
+                };
+                let discarded = request.action == toolhost_core::ResolveAction::Discard;
+                let outcome = self.resolve(request.with_id(pending.id())).await;
+                if self.signals.received().is_some() {
+                    return outcome;
+                }
+                // A failed apply stays a failure when the action is given up.
+                if !(discarded && outcome == error::OK) {
+                    code = outcome;
+                }
+                if discarded || outcome == error::OK {
+                    break;
+                }
+            }
+            if code != error::OK {
+                return code;
+            }
+        }
+        error::OK
+    }
+
+    /// Runs one resolve to its end, whatever signal arrives meanwhile.
+    async fn resolve(&mut self, request: ResolveRequest) -> u8 {
+        let running = self.session.resolve(request);
+        tokio::pin!(running);
+        let resolution = tokio::select! {
+            resolution = &mut running => resolution,
+            _ = self.signals.wait() => {
+                self.report.output().note("Interrupted; waiting for what is being resolved to end.");
+                running.await
+            }
+        };
+        let code = exit_code(&resolution);
+        self.report.resolved(resolution);
+        code
+    }
+}
+
+fn exit_code(resolution: &Resolution) -> u8 {
+    match &resolution.status {
+        status if status.is_success() => error::OK,
+        ResolveStatus::ApplyFailed { code } if code.as_deref() == Some(STALE) => error::STALE,
+        _ => error::FAILED,
+    }
+}

@@ -1,0 +1,42 @@
+//! What goes wrong outside of a tool, with its exit code.
+
+use toolhost_core::CallError;
+
+/// The command ran.
+pub(crate) const OK: u8 = 0;
+/// A tool, an apply, a reject or a clean-up failed.
+pub(crate) const FAILED: u8 = 1;
+/// The command was used wrongly, or what it names is not there.
+pub(crate) const USAGE: u8 = 2;
+/// The world, or the preview, is not what it was.
+pub(crate) const STALE: u8 = 4;
+
+/// A failure with a code for programs, a message, and what to do.
+#[derive(Debug)]
+pub(crate) struct CliError {
+    pub(crate) exit: u8,
+    pub(crate) code: &'static str,
+    pub(crate) message: String,
+    pub(crate) fix: String,
+}
+
+impl CliError {
+    pub(crate) fn usage(code: &'static str, message: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { exit: USAGE, code, message: message.into(), fix: fix.into() }
+    }
+
+    pub(crate) fn failed(code: &'static str, message: impl Into<String>) -> Self {
+        let fix = "try again; if it stays, look at standard error with TOOLHOST_LOG=debug".to_owned();
+        Self { exit: FAILED, code, message: message.into(), fix }
+    }
+
+    pub(crate) fn interrupted(exit: u8) -> Self {
+        let message = "interrupted; what was staged was discarded".to_owned();
+        Self { exit, code: "interrupted", message, fix: "run the command again".to_owned() }
+    }
+
+    pub(crate) fn unknown_tool(name: &str, similar: &[String]) -> Self {
+        let unknown = CallError::unknown_tool(name, similar.to_vec());
+        Self::usage("unknown-tool", unknown.to_string(), "`toolhost list` with the same --plugin shows every tool")
+    }
+}

@@ -1,0 +1,57 @@
+use std::path::PathBuf;
+
+use comfy_table::{ContentArrangement, Table, presets};
+use serde_json::{Value, json};
+use toolhost_core::ToolDefinition;
+
+use crate::args::List;
+use crate::error::{CliError, OK, USAGE};
+use crate::load::{Loaded, load};
+use crate::output::Output;
+use crate::signals::Signals;
+
+pub(crate) async fn run(_list: &List, plugins: &[PathBuf], output: &Output, signals: &Signals) -> Result<u8, CliError> {
+    let loaded = load(plugins, None, signals).await?;
+    if output.is_json() {
+        let tools = loaded.session.tools();
+        let tools: Vec<Value> = tools.visible().map(|tool| as_json(&loaded, tool)).collect();
+        let code = if tools.is_empty() { USAGE } else { OK };
+        output.print_json(&json!({"tools": tools, "errors": loaded.errors}));
+        return Ok(code);
+    }
+    loaded.report_errors(output);
+    loaded.require_tools()?;
+    output.print(&table(&loaded, output.width()));
+    Ok(OK)
+}
+
+fn as_json(loaded: &Loaded, tool: &ToolDefinition) -> Value {
+    let tools = loaded.session.tools();
+    let origin = tools.origin(&tool.name);
+    json!({
+        "name": tool.name,
+        "label": tool.label,
+        "description": tool.description,
+        "effect": tool.effect,
+        "plugin": origin.map(|origin| &origin.plugin),
+        "version": origin.map(|origin| &origin.version),
+    })
+}
+
+fn table(loaded: &Loaded, width: Option<u16>) -> String {
+    let tools = loaded.session.tools();
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(["NAME", "LABEL", "DESCRIPTION", "PLUGIN", "VERSION"]);
+    if let Some(width) = width {
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    }
+    for tool in tools.visible() {
+        let (plugin, version) = match tools.origin(&tool.name) {
+            Some(origin) => (origin.plugin.as_str(), origin.version.as_str()),
+            None => ("", ""),
+        };
+        table.add_row([&tool.name, &tool.label, tool.summary(), plugin, version]);
+    }
+    let lines: Vec<_> = table.lines().map(|line| line.trim_end().to_owned()).collect();
+    lines.join("\n")
+}

@@ -1,0 +1,81 @@
+//! The command-line host for native agent tools.
+
+mod args;
+mod call;
+mod error;
+mod example;
+mod list;
+mod load;
+mod output;
+mod schema;
+mod show;
+mod signals;
+mod stdout;
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use clap::Parser;
+use tokio::runtime::Runtime;
+use tracing_subscriber::EnvFilter;
+
+use crate::args::{Args, Command};
+use crate::error::CliError;
+use crate::output::Output;
+use crate::signals::Signals;
+
+fn main() -> ExitCode {
+    // Before anything else: what a plugin prints must not end up between the command's own output.
+    let output = match stdout::take() {
+        Ok(stdout) => Output::new(stdout),
+        Err(error) => {
+            eprintln!("error: standard output cannot be used: {error}");
+            return ExitCode::from(error::FAILED);
+        }
+    };
+    let code = run(output);
+    leave(code)
+}
+
+fn run(output: Output) -> u8 {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return args::refuse(&error, output),
+    };
+    log_to_stderr();
+    let output = output.json(args.command.json());
+    let runtime = match Runtime::new() {
+        Ok(runtime) => runtime,
+        Err(error) => return output.fail(&CliError::failed("runtime", format!("no runtime can be started: {error}"))),
+    };
+    let code = runtime.block_on(async {
+        let signals = Signals::listen();
+        let outcome = match &args.command {
+            Command::List(list) => list::run(list, &args.plugins, &output, &signals).await,
+            Command::Show(show) => show::run(show, &args.plugins, &output, &signals).await,
+            Command::Call(call) => call::run(call, &args.plugins, &output, signals).await,
+        };
+        outcome.unwrap_or_else(|error| output.fail(&error))
+    });
+    // A thread of a plugin's that never ends must not hold up the end of the program.
+    runtime.shutdown_background();
+    code
+}
+
+/// Ends the process without running what plugins registered for its end: a destructor of theirs that crashes or hangs
+/// would turn a change that was applied into a failure.
+fn leave(code: u8) -> ! {
+    // SAFETY: `_exit` has no preconditions. Nothing of this program is buffered: standard output is written through,
+    // and standard error is unbuffered.
+    unsafe { libc::_exit(i32::from(code)) }
+}
+
+fn log_to_stderr() {
+    let filter = EnvFilter::try_from_env("TOOLHOST_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .without_time()
+        .init();
+}

@@ -1,0 +1,129 @@
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use toolhost_core::{Effect, ToolDefinition};
+
+use crate::args::Show;
+use crate::error::{CliError, OK};
+use crate::load::{Loaded, load};
+use crate::output::{BOLD, Output};
+use crate::signals::Signals;
+use crate::{example, schema};
+
+/// Descriptions are wrapped to this many columns where there is no terminal to ask.
+const COLUMNS: usize = 100;
+
+pub(crate) async fn run(show: &Show, plugins: &[PathBuf], output: &Output, signals: &Signals) -> Result<u8, CliError> {
+    let loaded = load(plugins, None, signals).await?;
+    loaded.report_errors(output);
+    loaded.require_tools()?;
+    let tools = loaded.session.tools();
+    let tool = tools
+        .definition(&show.tool)
+        .ok_or_else(|| CliError::unknown_tool(&show.tool, &tools.similar_names(&show.tool)))?;
+    let example = example::parameters(&tools, tool);
+    if output.is_json() {
+        output.print_json(&as_json(&loaded, tool, example.as_ref()));
+    } else {
+        let width = output.width().map_or(COLUMNS, usize::from);
+        output.print(&as_text(&loaded, tool, example.as_ref(), plugins, width));
+    }
+    Ok(OK)
+}
+
+fn as_json(loaded: &Loaded, tool: &ToolDefinition, example: Option<&Value>) -> Value {
+    let tools = loaded.session.tools();
+    let origin = tools.origin(&tool.name);
+    json!({
+        "name": tool.name,
+        "label": tool.label,
+        "description": tool.description,
+        "effect": tool.effect,
+        "parameters": tool.parameters,
+        "plugin": origin.map(|origin| &origin.plugin),
+        "version": origin.map(|origin| &origin.version),
+        "example": example,
+    })
+}
+
+fn as_text(
+    loaded: &Loaded,
+    tool: &ToolDefinition,
+    example: Option<&Value>,
+    plugins: &[PathBuf],
+    width: usize,
+) -> String {
+    let mut text = format!("{BOLD}{}{BOLD:#}  {}\n", tool.name, tool.label);
+    if let Some(origin) = loaded.session.tools().origin(&tool.name) {
+        let plugin = loaded.host.plugins().find(|plugin| plugin.fingerprint == origin.fingerprint);
+        let path = plugin.map(|plugin| format!(" ({})", plugin.path.display())).unwrap_or_default();
+        let _ = writeln!(text, "from plugin {origin}{path}");
+    }
+    let effect = match tool.effect {
+        Effect::ReadOnly => "It only reads.",
+        Effect::Stages => "It changes nothing by itself; what it stages is applied or discarded.",
+        _ => "A call may change things at once.",
+    };
+    let description = textwrap::fill(tool.description.trim(), options(width, ""));
+    let _ = writeln!(text, "\n{description}\n{effect}\n\n{BOLD}Parameters{BOLD:#}");
+    text.push_str(&parameters(tool, width));
+    let _ = writeln!(text, "\n{BOLD}Example{BOLD:#}");
+    match example {
+        Some(example) => text.push_str(&format!("  {}\n", command(tool, example, plugins))),
+        None => text.push_str("  none can be made from the schema; see the parameters above\n"),
+    }
+    text
+}
+
+fn parameters(tool: &ToolDefinition, width: usize) -> String {
+    let parameters = schema::parameters(&tool.parameters);
+    if parameters.is_empty() {
+        return "  none\n".to_owned();
+    }
+    let mut text = String::new();
+    for parameter in parameters {
+        let required = if parameter.required { ", required" } else { "" };
+        let default = parameter.default.map(|default| format!(", {default} by default")).unwrap_or_default();
+        let _ = writeln!(text, "  {BOLD}{}{BOLD:#}  {}{required}{default}", parameter.path, parameter.kind);
+        let description = parameter.description.split_whitespace().collect::<Vec<_>>().join(" ");
+        if !description.is_empty() {
+            let _ = writeln!(text, "{}", textwrap::fill(&description, options(width, "      ")));
+        }
+    }
+    text
+}
+
+/// Wraps between words alone: a name with a hyphen in it stays whole.
+fn options(width: usize, indent: &str) -> textwrap::Options<'_> {
+    textwrap::Options::new(width)
+        .initial_indent(indent)
+        .subsequent_indent(indent)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation)
+}
+
+/// The call as it can be pasted into a shell.
+fn command(tool: &ToolDefinition, parameters: &Value, plugins: &[PathBuf]) -> String {
+    let mut words = vec!["toolhost".to_owned(), "call".to_owned(), tool.name.clone()];
+    for plugin in plugins {
+        words.extend(["--plugin".to_owned(), plugin.to_string_lossy().into_owned()]);
+    }
+    words.extend(["--params".to_owned(), parameters.to_string()]);
+    let words: Vec<_> = words.iter().map(|word| shlex::try_quote(word).unwrap_or_default()).collect();
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_example_can_be_pasted() {
+        let tool = ToolDefinition::new("t");
+        let line = command(&tool, &json!({"a": "it's"}), &["my plugins".into()]);
+        assert_eq!(
+            shlex::split(&line).unwrap(),
+            ["toolhost", "call", "t", "--plugin", "my plugins", "--params", r#"{"a":"it's"}"#]
+        );
+    }
+}

@@ -1,0 +1,80 @@
+//! `cargo xtask`: what has to build plugins before it runs something.
+
+use std::io;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use xtask::{bench, demo, plugins};
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "cargo xtask",
+    bin_name = "cargo xtask",
+    about = "Builds plugins, and runs what needs built plugins",
+    after_help = "Examples:\n  \
+        cargo xtask plugins         build every plugin by itself, print where the files are\n  \
+        cargo xtask demo            preview, apply and discard renames of real files\n  \
+        cargo xtask demo --keep     the same, and leave the files there to look at\n  \
+        cargo xtask bench           run all benches, compare each with its peer\n  \
+        cargo xtask bench abi_call  run the benches of one group"
+)]
+struct Args {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Builds every plugin by itself, in release, and prints where the files are
+    Plugins {
+        /// Prints one JSON object: {"directory", "plugins": [{"name", "path"}]}
+        #[arg(long)]
+        json: bool,
+    },
+    /// Builds host and plugins, then previews, applies and discards renames of real files in a temporary directory
+    Demo {
+        /// Leaves the temporary directory there at the end
+        #[arg(long)]
+        keep: bool,
+    },
+    /// Runs the benches and prints each median, with its ratio to the group's peer and what was measured on
+    Bench {
+        /// Runs only the benchmarks whose GROUP/ENTRY contains this
+        filter: Option<String>,
+        /// Measures nothing and prints the table of the last runs
+        #[arg(long)]
+        last: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    match run(Args::parse().task) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(task: Task) -> Result<()> {
+    let mut out = io::stdout().lock();
+    match task {
+        Task::Plugins { json } => plugins::run(&mut out, json),
+        Task::Demo { keep } => demo::run(&mut out, keep),
+        Task::Bench { filter, last } => bench::run(&mut out, &bench::Options { filter, last }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Args::command().debug_assert();
+    }
+}
