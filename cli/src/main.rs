@@ -42,7 +42,7 @@ fn run(output: Output) -> u8 {
         Ok(args) => args,
         Err(error) => return args::refuse(&error, output),
     };
-    log_to_stderr();
+    log_to_stderr(&output);
     let output = output.json(args.command.json());
     let runtime = match Runtime::new() {
         Ok(runtime) => runtime,
@@ -70,8 +70,12 @@ fn leave(code: u8) -> ! {
     unsafe { libc::_exit(i32::from(code)) }
 }
 
-fn log_to_stderr() {
-    let filter = EnvFilter::try_from_env("TOOLHOST_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+fn log_to_stderr(output: &Output) {
+    let wanted = std::env::var("TOOLHOST_LOG").unwrap_or_else(|_| "warn".to_owned());
+    let filter = EnvFilter::try_new(&wanted).unwrap_or_else(|error| {
+        output.warn(&format!("TOOLHOST_LOG=`{wanted}` is no filter for the log, so warnings are logged: {error}"));
+        EnvFilter::new("warn")
+    });
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

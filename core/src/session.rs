@@ -13,6 +13,7 @@ use toolhost_protocol::{RESOLVE, ResolveRequest, ToolDefinition};
 use crate::call::{CallState, CancelledCalls};
 use crate::pending::Preview;
 use crate::resolve::{self, Resolution, ResolveFuture, resolve_definition};
+use crate::tool::Registered;
 use crate::validate::Validator;
 use crate::{
     Call, CallError, InvalidParameters, Pending, PendingAction, PendingActionStore, PushError, RegisterError, Tool,
@@ -77,6 +78,15 @@ impl SessionOptions {
 pub struct Limits {
     /// How long the end of a session waits for a running apply and for clean-ups; 10 seconds by default.
     pub end: Duration,
+}
+
+impl Limits {
+    /// The same limits with this one for the end of the session.
+    #[must_use]
+    pub fn with_end(mut self, limit: Duration) -> Self {
+        self.end = limit;
+        self
+    }
 }
 
 impl Default for Limits {
@@ -183,8 +193,11 @@ impl Session {
     ///
     /// Where its name is not allowed, reserved or taken, or its schema cannot be used; the session is as before.
     pub fn register(&self, tool: Arc<dyn Tool>) -> Result<(), RegisterError> {
+        // The tool is asked, and a refused one dropped, outside of the lock: both are its author's code.
+        let registered = Arc::new(Registered::new(tool)?);
         let mut tools = lock(&self.inner.tools);
-        *tools = Arc::new(tools.with(tool)?);
+        *tools = Arc::new(tools.with(registered.clone())?);
+        drop(tools);
         Ok(())
     }
 
@@ -221,12 +234,12 @@ impl Session {
             };
         }
         match self.prepare(name, parameters) {
-            Ok(state) => Call::running(self.clone(), state),
+            Ok((state, tool)) => Call::running(self.clone(), state, &*tool),
             Err(error) => Call::failed(error),
         }
     }
 
-    fn prepare(&self, name: &str, parameters: Value) -> Result<Arc<CallState>, CallError> {
+    fn prepare(&self, name: &str, parameters: Value) -> Result<(Arc<CallState>, Arc<dyn Tool>), CallError> {
         let tools = self.tools();
         let Some(tool) = tools.get(name) else {
             return Err(CallError::UnknownTool { name: name.to_owned(), similar: tools.similar_names(name) });
@@ -238,9 +251,9 @@ impl Session {
         }
         calls.made += 1;
         let id = self.inner.number << CALL_BITS | calls.made;
-        let state = Arc::new(CallState::new(id, tool.clone(), parameters, self.downgrade()));
+        let state = Arc::new(CallState::new(id, tool, parameters, self.downgrade()));
         calls.running.insert(id, state.clone());
-        Ok(state)
+        Ok((state, tool.tool.clone()))
     }
 
     pub(crate) fn call_ended(&self, state: &CallState) {
@@ -252,6 +265,9 @@ impl Session {
     }
 
     /// Applies or discards a pending action: claimed at once, run in order of arrival, in a task of its own.
+    ///
+    /// From inside an apply or a reject it is refused. A task that an apply spawned is not seen to be inside; an apply
+    /// that waits for a resolve of such a task waits for itself.
     pub fn resolve(&self, request: ResolveRequest) -> ResolveFuture {
         resolve::resolve(self.pending(), self.runtime(), request)
     }

@@ -91,7 +91,26 @@ pub enum RegisterError {
 pub(crate) struct Registered {
     pub(crate) tool: Arc<dyn Tool>,
     pub(crate) definition: Arc<ToolDefinition>,
+    pub(crate) fingerprint: Option<Arc<str>>,
     pub(crate) validator: Validator,
+}
+
+impl Registered {
+    /// Asks the tool for its definition and checks that.
+    pub(crate) fn new(tool: Arc<dyn Tool>) -> Result<Self, RegisterError> {
+        let definition = tool.definition().clone();
+        let name = &definition.name;
+        if !is_tool_name(name) {
+            return Err(RegisterError::Name { name: name.clone() });
+        }
+        if name == RESOLVE {
+            return Err(RegisterError::Reserved { name: name.clone() });
+        }
+        let validator = Validator::new(&definition.parameters)
+            .map_err(|reason| RegisterError::Schema { name: name.clone(), reason })?;
+        let fingerprint = tool.origin().map(|origin| origin.fingerprint.as_str().into());
+        Ok(Self { tool, definition: Arc::new(definition), fingerprint, validator })
+    }
 }
 
 /// A session's tools at one moment, in the order in which they were registered. It never changes.
@@ -102,26 +121,17 @@ pub struct ToolSet {
 }
 
 impl ToolSet {
-    pub(crate) fn with(&self, tool: Arc<dyn Tool>) -> Result<Self, RegisterError> {
-        let definition = Arc::new(tool.definition().clone());
-        let name = &definition.name;
-        if !is_tool_name(name) {
-            return Err(RegisterError::Name { name: name.clone() });
-        }
-        if name == RESOLVE {
-            return Err(RegisterError::Reserved { name: name.clone() });
-        }
+    pub(crate) fn with(&self, tool: Arc<Registered>) -> Result<Self, RegisterError> {
+        let name = &tool.definition.name;
         if let Some(taken) = self.get(name) {
             return Err(RegisterError::Taken {
                 name: name.clone(),
                 owner: taken.tool.origin().map(ToString::to_string),
             });
         }
-        let validator = Validator::new(&definition.parameters)
-            .map_err(|reason| RegisterError::Schema { name: name.clone(), reason })?;
         let mut set = self.clone();
         set.by_name.insert(name.clone(), set.tools.len());
-        set.tools.push(Arc::new(Registered { tool, definition, validator }));
+        set.tools.push(tool);
         Ok(set)
     }
 
@@ -212,24 +222,34 @@ mod tests {
         }
     }
 
-    fn named(name: &str) -> Arc<dyn Tool> {
-        Arc::new(Named(ToolDefinition::new(name)))
+    fn registered(definition: ToolDefinition) -> Result<Arc<Registered>, RegisterError> {
+        Registered::new(Arc::new(Named(definition))).map(Arc::new)
+    }
+
+    fn named(name: &str) -> Result<Arc<Registered>, RegisterError> {
+        registered(ToolDefinition::new(name))
+    }
+
+    fn refused(name: &str) -> RegisterError {
+        named(name).err().unwrap()
     }
 
     #[test]
     fn names_are_those_that_every_provider_takes() {
-        let set = ToolSet::default();
         for name in ["", "a b", "ä", &"x".repeat(65), "a.b"] {
-            assert_eq!(set.with(named(name)).unwrap_err(), RegisterError::Name { name: name.into() });
+            assert_eq!(refused(name), RegisterError::Name { name: name.into() });
         }
-        assert!(set.with(named(&"x".repeat(64))).is_ok());
-        assert_eq!(set.with(named("resolve")).unwrap_err(), RegisterError::Reserved { name: "resolve".into() });
+        assert!(named(&"x".repeat(64)).is_ok());
+        assert_eq!(refused("resolve"), RegisterError::Reserved { name: "resolve".into() });
     }
 
     #[test]
     fn the_first_tool_of_a_name_stays() {
-        let set = ToolSet::default().with(named("a")).unwrap();
-        assert_eq!(set.with(named("a")).unwrap_err().to_string(), "the tool name `a` is taken by a tool of the host");
+        let set = ToolSet::default().with(named("a").unwrap()).unwrap();
+        assert_eq!(
+            set.with(named("a").unwrap()).unwrap_err().to_string(),
+            "the tool name `a` is taken by a tool of the host"
+        );
         assert_eq!(set.len(), 1);
     }
 
@@ -242,14 +262,15 @@ mod tests {
             (json!({"type": "object", "properties": {"a": {"type": "strin"}}}), "strin"),
         ] {
             definition.parameters = schema;
-            let error = ToolSet::default().with(Arc::new(Named(definition.clone()))).unwrap_err().to_string();
+            let error = registered(definition.clone()).err().unwrap().to_string();
             assert!(error.contains(reason), "{error}");
         }
     }
 
     #[test]
     fn similar_names_are_offered() {
-        let set = ToolSet::default().with(named("batch_rename_preview")).unwrap().with(named("word_count")).unwrap();
+        let set = ToolSet::default().with(named("batch_rename_preview").unwrap()).unwrap();
+        let set = set.with(named("word_count").unwrap()).unwrap();
         assert_eq!(set.similar_names("batch_rename"), ["batch_rename_preview"]);
         assert_eq!(set.similar_names("zzz"), Vec::<String>::new());
     }

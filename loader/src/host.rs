@@ -8,6 +8,7 @@ use tokio::runtime::Handle;
 use toolhost_abi::note::Metadata;
 use toolhost_abi::root::PluginRootRef;
 use toolhost_core::{Session, SessionOptions};
+use tracing::debug_span;
 
 use crate::adapter::{Failed, create, open};
 use crate::bundle::Bundle;
@@ -54,6 +55,15 @@ impl PluginInfo {
 pub struct LoadLimits {
     /// How long one plugin's factory may run for one session; 10 seconds by default.
     pub factory: Duration,
+}
+
+impl LoadLimits {
+    /// The same limits with this one for factories.
+    #[must_use]
+    pub fn with_factory(mut self, limit: Duration) -> Self {
+        self.factory = limit;
+        self
+    }
 }
 
 impl Default for LoadLimits {
@@ -247,10 +257,12 @@ fn load_all(paths: &[PathBuf], cache: &Cache) -> (Vec<Loaded>, Vec<LoadError>) {
 }
 
 fn load(file: &Path, cache: &Cache) -> Result<Loaded, LoadErrorKind> {
-    let bundle = Bundle::read(file)?;
+    // The spans are how a load's time is attributed to its stages.
+    let bundle = debug_span!("inspect").in_scope(|| Bundle::read(file))?;
     siblings::claim_names(&bundle.parts[1..])?;
-    let staged = cache.stage(&bundle)?;
-    let root = open(&staged)?.root(&bundle.metadata)?;
+    let staged = debug_span!("stage").in_scope(|| cache.stage(&bundle))?;
+    let library = debug_span!("open").in_scope(|| open(&staged))?;
+    let root = debug_span!("check").in_scope(|| library.root(&bundle.metadata))?;
     let info = PluginInfo::new(file, bundle.fingerprint, bundle.metadata);
     Ok(Loaded { info: Arc::new(info), root })
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use serde_json::Value;
-use toolhost_protocol::{AgentToolResult, Failure, PendingSummary};
+use toolhost_protocol::{AgentToolResult, Failure, PendingSummary, ToolDefinition};
 
 use crate::pending::Preview;
 use crate::session::WeakSession;
@@ -22,7 +22,9 @@ pub struct CallContext {
 
 pub(crate) struct CallState {
     id: u64,
-    tool: Arc<Registered>,
+    // Not the tool: a plugin may keep the call inside its tool, which would then keep itself.
+    definition: Arc<ToolDefinition>,
+    fingerprint: Option<Arc<str>>,
     parameters: Value,
     session: WeakSession,
     cancellation: Cancellation,
@@ -79,16 +81,24 @@ impl CallContext {
 }
 
 impl CallState {
-    pub(crate) fn new(id: u64, tool: Arc<Registered>, parameters: Value, session: WeakSession) -> Self {
-        Self { id, tool, parameters, session, cancellation: Cancellation::new(), progress: Mutex::default() }
+    pub(crate) fn new(id: u64, tool: &Registered, parameters: Value, session: WeakSession) -> Self {
+        Self {
+            id,
+            definition: tool.definition.clone(),
+            fingerprint: tool.fingerprint.clone(),
+            parameters,
+            session,
+            cancellation: Cancellation::new(),
+            progress: Mutex::default(),
+        }
     }
 
     pub(crate) fn id(&self) -> u64 {
         self.id
     }
 
-    pub(crate) fn tool(&self) -> &Arc<Registered> {
-        &self.tool
+    pub(crate) fn tool_name(&self) -> &str {
+        &self.definition.name
     }
 
     pub(crate) fn cancellation(&self) -> &Cancellation {
@@ -96,11 +106,7 @@ impl CallState {
     }
 
     pub(crate) fn preview(&self) -> Preview<'_> {
-        Preview {
-            tool: Some(&self.tool.definition.name),
-            parameters: &self.parameters,
-            plugin: self.tool.tool.origin().map(|origin| origin.fingerprint.as_str()),
-        }
+        Preview { tool: Some(self.tool_name()), parameters: &self.parameters, plugin: self.fingerprint.as_deref() }
     }
 
     /// Notes what the call staged. Refused once the call was cancelled.
@@ -157,6 +163,6 @@ impl CallState {
 
 impl fmt::Debug for CallState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CallState").field("id", &self.id).field("tool", &self.tool.definition.name).finish()
+        f.debug_struct("CallState").field("id", &self.id).field("tool", &self.tool_name()).finish()
     }
 }

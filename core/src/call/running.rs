@@ -11,7 +11,7 @@ use toolhost_protocol::{AgentToolResult, Failure, PendingSummary};
 use super::{CallContext, CallError, CallState};
 use crate::catch::panicked;
 use crate::session::Session;
-use crate::{BoxFuture, Cancellation, ResolveFuture, ToolOutcome};
+use crate::{BoxFuture, Cancellation, ResolveFuture, Tool, ToolOutcome};
 
 /// What a call ends with.
 type Outcome = Result<AgentToolResult, CallError>;
@@ -38,11 +38,10 @@ impl Call {
         Self(Stage::Resolving(resolve))
     }
 
-    pub(crate) fn running(session: Session, state: Arc<CallState>) -> Self {
+    pub(crate) fn running(session: Session, state: Arc<CallState>, tool: &dyn Tool) -> Self {
         let context = CallContext::new(state.clone());
-        let tool = state.tool().clone();
         let entered = session.runtime().enter();
-        let work = catch_unwind(AssertUnwindSafe(move || tool.tool.execute(context)));
+        let work = catch_unwind(AssertUnwindSafe(move || tool.execute(context)));
         drop(entered);
         let work = work.unwrap_or_else(|payload| {
             let failure = panicked(payload);
@@ -145,10 +144,10 @@ impl Running {
     }
 
     fn outcome(&self, outcome: ToolOutcome, staged: Vec<PendingSummary>) -> Outcome {
-        let name = &self.state.tool().definition.name;
+        let name = self.state.tool_name();
         match outcome {
             Ok(result) => Ok(with_staged(result, &staged)),
-            Err(_) if self.state.cancellation().is_cancelled() => Err(CallError::Cancelled { tool: name.clone() }),
+            Err(_) if self.state.cancellation().is_cancelled() => Err(CallError::Cancelled { tool: name.to_owned() }),
             Err(failure) => Ok(with_staged(failed(name, failure), &staged)),
         }
     }
@@ -160,7 +159,7 @@ impl Running {
         let _entered = self.session.runtime().enter();
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(work))) {
             let failure = panicked(payload);
-            tracing::error!(tool = self.state.tool().definition.name, "a tool's call was dropped and {failure}");
+            tracing::error!(tool = self.state.tool_name(), "a tool's call was dropped and {failure}");
         }
         staged
     }

@@ -279,15 +279,17 @@ impl PendingActionStore {
     pub(crate) fn driver_lost(&self) {
         let mut state = self.lock();
         state.driven = false;
-        if let Some(pending) = state.running.take() {
+        let running = state.running.take();
+        if let Some(pending) = &running {
             state.outcomes.record(&pending.id, Outcome::Unknown);
         }
         let queue = std::mem::take(&mut state.queue);
         for claim in &queue {
             state.put_back(claim.pending.clone());
         }
+        // What is dropped now may run its author's code.
         drop(state);
-        drop(queue);
+        drop((running, queue));
         self.shared.idle.notify_waiters();
     }
 

@@ -2,6 +2,8 @@
 
 mod driver;
 mod run;
+#[cfg(test)]
+mod tests;
 mod text;
 
 use std::pin::Pin;

@@ -20,7 +20,8 @@ impl Call for CallAdapter {
     }
 
     fn update(&self, json: RVec<u8>) -> bool {
-        guarded(false, || serde_json::from_slice(&json).is_ok_and(|partial| self.0.update(partial)))
+        let update = || serde_json::from_slice(&json).is_ok_and(|partial| self.0.update(partial));
+        guarded(update).unwrap_or(false)
     }
 
     fn is_cancelled(&self) -> bool {

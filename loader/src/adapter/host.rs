@@ -47,8 +47,8 @@ impl HostAdapter {
 
 impl Host for HostAdapter {
     fn push_pending_action(&self, call: u64, head: RVec<u8>, change: ChangeObject) -> Bytes {
-        let broken = || answer::<()>(Err(Failure::new("the host could not take the pending action")));
-        guarded(broken(), || answer(self.push(call, &head, change)))
+        guarded(|| answer(self.push(call, &head, change)))
+            .unwrap_or_else(|| answer::<()>(Err(Failure::new("the host could not take the pending action"))))
     }
 
     fn log_level(&self) -> u8 {
@@ -63,7 +63,7 @@ impl Host for HostAdapter {
     }
 
     fn log(&self, level: u8, record: RSlice<'_, u8>) {
-        guarded((), || {
+        let logged = guarded(|| {
             let plugin = &*self.plugin.name;
             let record = serde_json::from_slice(record.as_slice()).unwrap_or_else(|_| Record {
                 message: String::from_utf8_lossy(record.as_slice()).into_owned(),
@@ -79,6 +79,8 @@ impl Host for HostAdapter {
                 _ => trace!(plugin, target, "{message}"),
             }
         });
+        // A subscriber that panics has nowhere to report to.
+        logged.unwrap_or_default();
     }
 
     fn call(&self, _call: u64, method: RStr<'_>, _json: RVec<u8>) -> FfiFuture<Bytes> {

@@ -19,9 +19,9 @@ use toolhost_abi::Bytes;
 use toolhost_abi::abi_stable::std_types::{RResult, RVec};
 use toolhost_core::Failure;
 
-/// Runs the host's own code for a plugin: no panic of ours crosses into it either.
-fn guarded<R>(fallback: R, work: impl FnOnce() -> R) -> R {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or(fallback)
+/// Runs the host's own code for a plugin: no panic of ours crosses into it either. `None` where there was one.
+fn guarded<R>(work: impl FnOnce() -> R) -> Option<R> {
+    catch_unwind(AssertUnwindSafe(work)).ok()
 }
 
 /// What a plugin answered, as the type that it should have.

@@ -1,0 +1,255 @@
+use std::sync::Mutex;
+
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use toolhost_protocol::{AgentToolResult, Failure, STALE};
+
+use super::*;
+use crate::{EndReason, Limits, PendingAction, PushError, Session, SessionOptions};
+
+fn session() -> Session {
+    Session::new(SessionOptions::new("test"), Handle::current())
+}
+
+/// Pushes an action whose apply and reject return these.
+fn push(session: &Session, label: &str, returns: Result<AgentToolResult, Failure>) -> String {
+    let (apply, reject) = (returns.clone(), returns.map(Some));
+    let action = PendingAction::new(label, move |_| std::future::ready(apply.clone()))
+        .on_reject(move |_| std::future::ready(reject.clone()))
+        .source_tool_name("source");
+    session.pending().unwrap().push(action).unwrap().id().to_owned()
+}
+
+fn text(resolution: &Resolution) -> (String, bool) {
+    (resolution.result.to_text(), resolution.result.is_error)
+}
+
+fn details(action: &str, reason: &str, label: &str, id: &str) -> Value {
+    json!({"action": action, "reason": reason, "sourceToolName": "source", "label": label, "id": id})
+}
+
+/// An apply that waits to be let go, and says when it has begun.
+struct Gate {
+    action: PendingAction,
+    begun: oneshot::Receiver<()>,
+    go: oneshot::Sender<Result<AgentToolResult, Failure>>,
+}
+
+fn gate(label: &str) -> Gate {
+    let (begin, begun) = oneshot::channel();
+    let (go, wait) = oneshot::channel();
+    let once = Mutex::new(Some((begin, wait)));
+    let action = PendingAction::new(label, move |_| {
+        let once = once.lock().unwrap().take();
+        async move {
+            let (begin, wait) = once.ok_or_else(|| Failure::new("ran twice"))?;
+            let _ = begin.send(());
+            wait.await.unwrap_or_else(|_| Err(Failure::new("nobody let it go")))
+        }
+    });
+    Gate { action, begun, go }
+}
+
+#[tokio::test]
+async fn an_apply_returns_its_content_and_its_details_move_into_the_resolves() {
+    let session = session();
+    let id = push(&session, "Rename", Ok(AgentToolResult::text("done").with_details(json!({"n": 2}))));
+    let resolution = session.resolve(ResolveRequest::apply("fine")).await;
+    assert_eq!(resolution.status, ResolveStatus::Applied);
+    assert_eq!(text(&resolution), ("done".into(), false));
+    let mut expected = details("apply", "fine", "Rename", &id);
+    expected["sourceResultDetails"] = json!({"n": 2});
+    assert_eq!(resolution.result.details, Some(expected));
+    assert!(!session.pending().unwrap().has_pending());
+}
+
+#[tokio::test]
+async fn content_that_is_empty_is_replaced() {
+    let session = session();
+    push(&session, "Rename", Ok(AgentToolResult::default()));
+    assert_eq!(text(&session.resolve(ResolveRequest::apply("r")).await), ("Applied: Rename.".into(), false));
+    push(&session, "Rename", Ok(AgentToolResult::default().with_details(json!(1))));
+    let discarded = session.resolve(ResolveRequest::discard("r")).await;
+    assert_eq!(text(&discarded), ("Discarded: Rename. Reason: r".into(), false));
+    assert_eq!(discarded.result.details.unwrap().get("sourceResultDetails"), None);
+}
+
+#[tokio::test]
+async fn a_reject_replaces_the_default_text() {
+    let session = session();
+    push(&session, "Rename", Ok("cleaned".into()));
+    assert_eq!(text(&session.resolve(ResolveRequest::discard("r")).await), ("cleaned".into(), false));
+}
+
+#[tokio::test]
+async fn nothing_pending_is_an_error_with_the_two_plain_details() {
+    let resolution = session().resolve(ResolveRequest::discard("r")).await;
+    let expected = "No pending action to resolve. Nothing to apply or discard.";
+    assert_eq!(text(&resolution), (expected.into(), true));
+    assert_eq!(resolution.result.details, Some(json!({"action": "discard", "reason": "r"})));
+}
+
+#[tokio::test]
+async fn every_kind_of_failed_apply_leaves_the_action_pending() {
+    let session = session();
+    let mut silent = AgentToolResult::default();
+    silent.is_error = true;
+    for (returns, message) in [
+        (Err(Failure::new("no disk").with_code(STALE)), "Apply failed: no disk"),
+        (Ok(AgentToolResult::error("refused")), "Apply failed: refused"),
+        (Ok(silent), "Apply failed: no message was given"),
+    ] {
+        let id = push(&session, "Rename", returns);
+        let resolution = session.resolve(ResolveRequest::apply("r")).await;
+        assert_eq!(text(&resolution), (message.into(), true));
+        assert_eq!(resolution.result.details, Some(details("apply", "r", "Rename", &id)));
+        let top = session.pending().unwrap().pop().unwrap();
+        assert_eq!((top.id(), top.attempts()), (id.as_str(), 1));
+    }
+}
+
+#[tokio::test]
+async fn a_panic_is_a_failure_whether_it_comes_at_once_or_later() {
+    let session = session();
+    let store = session.pending().unwrap();
+    store.push(PendingAction::new("later", |_| async { panic!("late {}", 1) })).unwrap();
+    assert_eq!(session.resolve(ResolveRequest::apply("r")).await.result.to_text(), "Apply failed: panicked: late 1");
+    #[allow(unreachable_code)]
+    let at_once = |_| {
+        panic!("early");
+        async { Ok(None) }
+    };
+    store.push(PendingAction::new("early", |_| async { Ok("".into()) }).on_reject(at_once)).unwrap();
+    let expected = "Discarded: early. Cleanup failed: panicked: early";
+    assert_eq!(text(&session.resolve(ResolveRequest::discard("r")).await), (expected.into(), true));
+    assert_eq!(store.list().len(), 1);
+}
+
+#[tokio::test]
+async fn a_failed_reject_still_gets_rid_of_the_action() {
+    let session = session();
+    let id = push(&session, "Rename", Err(Failure::new("locked")));
+    let resolution = session.resolve(ResolveRequest::discard("r")).await;
+    assert_eq!(resolution.status, ResolveStatus::CleanupFailed);
+    assert_eq!(text(&resolution), ("Discarded: Rename. Cleanup failed: locked".into(), true));
+    let again = session.resolve(ResolveRequest::discard("r").with_id(&id)).await;
+    assert_eq!(text(&again), (format!("Pending action {id} was already discarded."), true));
+}
+
+#[tokio::test]
+async fn a_resolve_claims_when_it_is_made_and_goes_on_when_it_is_dropped() {
+    let session = session();
+    let store = session.pending().unwrap();
+    push(&session, "below", Ok("".into()));
+    let Gate { action, begun, go } = gate("gated");
+    let id = store.push(action).unwrap().id().to_owned();
+    let running = session.resolve(ResolveRequest::apply("r"));
+    assert_eq!(store.peek().unwrap().label(), "below");
+    begun.await.unwrap();
+    drop(running);
+    let below = session.resolve(ResolveRequest::apply("r"));
+    assert!(!store.has_pending());
+    go.send(Ok("ran".into())).unwrap();
+    assert_eq!(below.await.status, ResolveStatus::Applied);
+    let late = session.resolve(ResolveRequest::apply("r").with_id(&id)).await;
+    assert_eq!(text(&late), (format!("Pending action {id} was already applied."), true));
+}
+
+#[tokio::test]
+async fn what_waits_behind_a_failure_does_not_run() {
+    let session = session();
+    let store = session.pending().unwrap();
+    push(&session, "a", Ok("must not run".into()));
+    let Gate { action, begun, go } = gate("b");
+    store.push(action).unwrap();
+    let first = session.resolve(ResolveRequest::apply("r"));
+    let second = session.resolve(ResolveRequest::apply("r"));
+    begun.await.unwrap();
+    go.send(Err(Failure::new("no"))).unwrap();
+    assert_eq!(text(&first.await), ("Apply failed: no".into(), true));
+    let held = second.await;
+    assert_eq!(held.status, ResolveStatus::Held);
+    let expected = "Not resolved: a (source), since the resolve of b (custom_tool) before it failed. It is pending \
+                    again, at its place.";
+    assert_eq!(text(&held), (expected.into(), true));
+    assert_eq!(store.list().iter().map(|pending| pending.label().to_owned()).collect::<Vec<_>>(), ["b", "a"]);
+}
+
+#[tokio::test]
+async fn inside_an_apply_a_push_is_taken_and_a_resolve_refused() {
+    let session = session();
+    let inner = session.clone();
+    let action = PendingAction::new("outer", move |_| {
+        let session = inner.clone();
+        async move {
+            push(&session, "inner", Ok("".into()));
+            Ok(session.resolve(ResolveRequest::apply("nested")).await.result)
+        }
+    });
+    session.pending().unwrap().push(action).unwrap();
+    let resolution = session.resolve(ResolveRequest::apply("r")).await;
+    assert!(resolution.result.to_text().starts_with("Apply failed: resolve cannot be called from inside"));
+    let labels: Vec<_> = session.pending().unwrap().list().iter().map(|each| each.label().to_owned()).collect();
+    assert_eq!(labels, ["inner", "outer"]);
+}
+
+#[tokio::test]
+async fn the_end_discards_last_first_after_what_is_running() {
+    let session = session();
+    let store = session.pending().unwrap();
+    let said = Arc::new(Mutex::new(Vec::new()));
+    for label in ["a", "b"] {
+        let said = said.clone();
+        let action = PendingAction::new(label, |_| async { Ok("".into()) }).on_reject(move |reason| {
+            said.lock().unwrap().push(format!("{label}: {reason}"));
+            std::future::ready(Ok(None))
+        });
+        store.push(action).unwrap();
+    }
+    let Gate { action, begun, go } = gate("c");
+    store.push(action).unwrap();
+    let running = session.resolve(ResolveRequest::apply("r"));
+    begun.await.unwrap();
+    let ending = tokio::spawn({
+        let session = session.clone();
+        async move { session.end(EndReason::Shutdown).await }
+    });
+    // The end has claimed what it found.
+    while store.has_pending() {
+        tokio::task::yield_now().await;
+    }
+    go.send(Err(Failure::new("no"))).unwrap();
+    let report = ending.await.unwrap();
+    assert_eq!(running.await.result.to_text(), "Apply failed: no");
+    let labels: Vec<_> = report.discarded.iter().map(|each| each.pending.as_ref().unwrap().label()).collect();
+    assert_eq!(labels, ["b", "a", "c"]);
+    assert_eq!(*said.lock().unwrap(), ["b: the session ended", "a: the session ended"]);
+    let late = store.push(PendingAction::new("late", |_| async { Ok("".into()) }));
+    assert_eq!(late.unwrap_err(), PushError::SessionEnded);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_apply_that_outlives_the_end_is_unknown() {
+    let limits = Limits::default().with_end(std::time::Duration::from_secs(5));
+    let session = Session::new(SessionOptions::new("test").limits(limits), Handle::current());
+    let store = session.pending().unwrap();
+    push(&session, "below", Ok("".into()));
+    let Gate { action, begun, go: _kept } = gate("stuck");
+    let id = store.push(action).unwrap().id().to_owned();
+    let _running = session.resolve(ResolveRequest::apply("r"));
+    begun.await.unwrap();
+    let report = session.end(EndReason::Shutdown).await;
+    assert_eq!(report.unknown.unwrap().label(), "stuck");
+    assert_eq!(report.not_cleaned_up[0].label(), "below");
+    let late = session.resolve(ResolveRequest::apply("r").with_id(&id)).await.result.to_text();
+    assert_eq!(late, format!("Pending action {id} was being applied when its session ended, with an unknown outcome."));
+}
+
+#[tokio::test]
+async fn a_session_without_a_store_has_nothing_pending() {
+    let session = Session::new(SessionOptions::new("test").without_store(), Handle::current());
+    let resolution = session.resolve(ResolveRequest::apply("r")).await;
+    assert_eq!(resolution.status, ResolveStatus::NothingPending);
+    let refused = session.downgrade().push_pending_action(0, PendingAction::new("x", |_| async { Ok("".into()) }));
+    assert_eq!(refused.unwrap_err().to_string(), "Pending action store unavailable for custom tools in this runtime.");
+}
