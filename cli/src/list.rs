@@ -2,7 +2,6 @@ use std::path::PathBuf;
 
 use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::{Value, json};
-use toolhost_core::ToolDefinition;
 
 use crate::args::List;
 use crate::error::{CliError, OK, USAGE};
@@ -14,7 +13,7 @@ pub(crate) async fn run(_list: &List, plugins: &[PathBuf], output: &Output, sign
     let loaded = load(plugins, None, signals).await?;
     if output.is_json() {
         let tools = loaded.session.tools();
-        let tools: Vec<Value> = tools.visible().map(|tool| as_json(&loaded, tool)).collect();
+        let tools: Vec<Value> = tools.visible().map(|tool| loaded.as_json(tool)).collect();
         let code = if tools.is_empty() { USAGE } else { OK };
         output.print_json(&json!({"tools": tools, "errors": loaded.errors}));
         return Ok(code);
@@ -23,19 +22,6 @@ pub(crate) async fn run(_list: &List, plugins: &[PathBuf], output: &Output, sign
     loaded.require_tools()?;
     output.print(&table(&loaded, output.width()));
     Ok(OK)
-}
-
-fn as_json(loaded: &Loaded, tool: &ToolDefinition) -> Value {
-    let tools = loaded.session.tools();
-    let origin = tools.origin(&tool.name);
-    json!({
-        "name": tool.name,
-        "label": tool.label,
-        "description": tool.description,
-        "effect": tool.effect,
-        "plugin": origin.map(|origin| &origin.plugin),
-        "version": origin.map(|origin| &origin.version),
-    })
 }
 
 fn table(loaded: &Loaded, width: Option<u16>) -> String {

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::{Value, json};
+use toolhost_core::ToolDefinition;
 use toolhost_loader::{Host, LoadError, LoadErrorKind, Session, SessionOptions};
 
 use crate::error::CliError;
@@ -60,6 +62,20 @@ fn directory(cwd: &Path) -> Result<PathBuf, CliError> {
 }
 
 impl Loaded {
+    /// What a program is told of a tool.
+    pub(crate) fn as_json(&self, tool: &ToolDefinition) -> Value {
+        let tools = self.session.tools();
+        let origin = tools.origin(&tool.name);
+        json!({
+            "name": tool.name,
+            "label": tool.label,
+            "description": tool.description,
+            "effect": tool.effect,
+            "plugin": origin.map(|origin| &origin.plugin),
+            "version": origin.map(|origin| &origin.version),
+        })
+    }
+
     /// One line for each plugin or tool that is left out.
     pub(crate) fn report_errors(&self, output: &Output) {
         for error in &self.errors {

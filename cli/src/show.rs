@@ -24,27 +24,15 @@ pub(crate) async fn run(show: &Show, plugins: &[PathBuf], output: &Output, signa
         .ok_or_else(|| CliError::unknown_tool(&show.tool, &tools.similar_names(&show.tool)))?;
     let example = example::parameters(&tools, tool);
     if output.is_json() {
-        output.print_json(&as_json(&loaded, tool, example.as_ref()));
+        let mut object = loaded.as_json(tool);
+        object["parameters"] = tool.parameters.clone();
+        object["example"] = json!(example);
+        output.print_json(&object);
     } else {
         let width = output.width().map_or(COLUMNS, usize::from);
         output.print(&as_text(&loaded, tool, example.as_ref(), plugins, width));
     }
     Ok(OK)
-}
-
-fn as_json(loaded: &Loaded, tool: &ToolDefinition, example: Option<&Value>) -> Value {
-    let tools = loaded.session.tools();
-    let origin = tools.origin(&tool.name);
-    json!({
-        "name": tool.name,
-        "label": tool.label,
-        "description": tool.description,
-        "effect": tool.effect,
-        "parameters": tool.parameters,
-        "plugin": origin.map(|origin| &origin.plugin),
-        "version": origin.map(|origin| &origin.version),
-        "example": example,
-    })
 }
 
 fn as_text(

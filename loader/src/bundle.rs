@@ -1,7 +1,6 @@
 //! A plugin's file together with the libraries that it brings along.
 
 use std::collections::VecDeque;
-use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
@@ -141,10 +140,7 @@ fn fingerprint(parts: &[Part]) -> String {
 }
 
 pub(crate) fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    hex::encode(Sha256::digest(bytes))
 }
 
 #[cfg(test)]

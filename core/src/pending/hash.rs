@@ -1,5 +1,4 @@
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
@@ -46,10 +45,7 @@ pub fn preview_hash(actions: &[&Pending]) -> Option<String> {
 fn hash_of(value: &impl Serialize) -> String {
     // Values, strings and their tuples can always be written.
     let json = serde_json::to_vec(value).unwrap_or_default();
-    Sha256::digest(&json).iter().fold(String::with_capacity(64), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    hex::encode(Sha256::digest(&json))
 }
 
 /// Writes objects by key, whatever order serde_json was built to keep.
