@@ -259,9 +259,10 @@ fn load_all(paths: &[PathBuf], cache: &Cache) -> (Vec<Loaded>, Vec<LoadError>) {
 fn load(file: &Path, cache: &Cache) -> Result<Loaded, LoadErrorKind> {
     // The spans are how a load's time is attributed to its stages.
     let bundle = debug_span!("inspect").in_scope(|| Bundle::read(file))?;
-    siblings::claim_names(&bundle.parts[1..])?;
+    let names = siblings::claim_names(&bundle.parts[1..])?;
     let staged = debug_span!("stage").in_scope(|| cache.stage(&bundle))?;
     let library = debug_span!("open").in_scope(|| open(&staged))?;
+    names.keep();
     let root = debug_span!("check").in_scope(|| library.root(&bundle.metadata))?;
     let info = PluginInfo::new(file, bundle.fingerprint, bundle.metadata);
     Ok(Loaded { info: Arc::new(info), root })

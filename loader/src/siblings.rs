@@ -1,6 +1,7 @@
 //! The system's loader keeps one library per name in a process and takes it for every other of that name, silently.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
@@ -15,8 +16,29 @@ struct Loaded {
 /// What this process has loaded beside plugins, by the name that other libraries ask for.
 static LOADED: LazyLock<Mutex<HashMap<String, Loaded>>> = LazyLock::new(Mutex::default);
 
-/// Refuses siblings whose name is taken by other bytes, and remembers the rest.
-pub(crate) fn claim_names(siblings: &[Part]) -> Result<(), LoadErrorKind> {
+/// Names that were taken for siblings about to be loaded; given back on drop, unless they are kept.
+#[derive(Debug)]
+#[must_use = "the names are given back on drop"]
+pub(crate) struct Claim(Vec<String>);
+
+impl Claim {
+    /// The siblings are loaded, for good.
+    pub(crate) fn keep(mut self) {
+        self.0.clear();
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+        for name in &self.0 {
+            loaded.remove(name);
+        }
+    }
+}
+
+/// Refuses siblings whose name is taken by other bytes, and takes the names of the rest.
+pub(crate) fn claim_names(siblings: &[Part]) -> Result<Claim, LoadErrorKind> {
     let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
     for sibling in siblings {
         let soname = sibling.library_name();
@@ -28,11 +50,14 @@ pub(crate) fn claim_names(siblings: &[Part]) -> Result<(), LoadErrorKind> {
             return Err(LoadErrorKind::SiblingClash { soname, ours: sibling.source.clone(), loaded: other });
         }
     }
+    let mut claim = Claim(Vec::new());
     for sibling in siblings {
-        let entry = Loaded { hash: sibling.hash.clone(), source: sibling.source.clone() };
-        loaded.entry(sibling.library_name()).or_insert(entry);
+        if let Entry::Vacant(free) = loaded.entry(sibling.library_name()) {
+            claim.0.push(free.key().clone());
+            free.insert(Loaded { hash: sibling.hash.clone(), source: sibling.source.clone() });
+        }
     }
-    Ok(())
+    Ok(claim)
 }
 
 fn differs(path: &Path, sibling: &Part) -> bool {

@@ -41,6 +41,7 @@ impl CallError {
     pub fn for_model(&self) -> String {
         match self {
             Self::InvalidParameters(_) => format!("{self}\nCorrect the parameters and call the tool again."),
+            Self::UnknownTool { similar, .. } if !similar.is_empty() => self.to_string(),
             _ => format!("{self}."),
         }
     }

@@ -32,12 +32,14 @@ pub(crate) async fn create(
     let host = host::object(session.downgrade(), plugin.clone());
     let request = encode(&request(plugin, session));
     let (create, inner) = (root.create(), runtime.clone());
-    let running = runtime.spawn_blocking(move || inner.block_on(create(host, request)));
-    // The limit's timer belongs to the given runtime, whichever executor awaits this.
+    // A factory that awaits for too long is dropped, so that it does not keep its thread, and with it the runtime.
+    let factory = async move { tokio::time::timeout(limit, create(host, request)).await };
+    let running = runtime.spawn_blocking(move || inner.block_on(factory));
+    // One that blocks for too long is left behind. The timer belongs to the given runtime, whichever executor awaits.
     let waiting = runtime.spawn(async move { tokio::time::timeout(limit, running).await });
     match waiting.await {
-        Ok(Ok(Ok(created))) => tools(plugin, created),
-        Ok(Err(_elapsed)) => Err(Failed::TimedOut),
+        Ok(Ok(Ok(Ok(created)))) => tools(plugin, created),
+        Ok(Err(_elapsed)) | Ok(Ok(Ok(Err(_elapsed)))) => Err(Failed::TimedOut),
         Ok(Ok(Err(error))) | Err(error) => Err(Failed::Refused(Failure::new(error.to_string()))),
     }
 }

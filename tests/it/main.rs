@@ -1,0 +1,20 @@
+//! Whole plugins in whole hosts: every case runs through real libraries, built by a cargo of their own.
+
+// A case fails where something cannot be had; its helpers do too.
+#![allow(clippy::unwrap_used)]
+
+mod calls;
+mod ends;
+mod factories;
+mod files;
+mod fixtures;
+mod flight;
+mod interface;
+mod names;
+mod panics;
+mod rename;
+mod resolve;
+mod sessions;
+mod siblings;
+mod support;
+mod tokio_inside;

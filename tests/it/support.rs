@@ -1,0 +1,173 @@
+//! What the cases have in common: hosts, sessions, actions to stage, named pipes.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::process::Command;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use toolhost_core::Pending;
+use toolhost_loader::{AgentToolResult, Host, LoadError, PendingActionStore, Session, SessionOptions};
+use toolhost_tests::{Artifact, Artifacts, Fixture};
+
+pub(crate) const ARTIFACTS: Artifacts = Artifacts::new(env!("CARGO_TARGET_TMPDIR"));
+
+/// Builds a fixture.
+pub(crate) fn plugin(fixture: Fixture) -> PathBuf {
+    ARTIFACTS.path(Artifact::Plugin(fixture))
+}
+
+/// A host of these files, good and bad.
+pub(crate) async fn host<P: Into<PathBuf>>(paths: impl IntoIterator<Item = P>) -> Host {
+    let builder = Host::builder().cache_dir(ARTIFACTS.directory().join("cache"));
+    paths.into_iter().fold(builder, |builder, path| builder.plugin(path)).build().await.unwrap()
+}
+
+/// A host of these fixtures, all of which load.
+pub(crate) async fn host_of(fixtures: &[Fixture]) -> Host {
+    let host = host(fixtures.iter().map(|fixture| plugin(*fixture))).await;
+    assert_eq!(texts(host.load_errors()), Vec::<String>::new());
+    host
+}
+
+/// A session of this host, for which every tool can be made.
+pub(crate) async fn open(host: &Host, options: SessionOptions) -> Session {
+    let opened = host.session(options).await;
+    assert_eq!(texts(&opened.errors), Vec::<String>::new());
+    opened.session
+}
+
+/// A session with the tools of these fixtures.
+pub(crate) async fn session_of(fixtures: &[Fixture]) -> Session {
+    open(&host_of(fixtures).await, SessionOptions::new("test")).await
+}
+
+/// A session with the tools of the fixture that stages.
+pub(crate) async fn session() -> Session {
+    session_of(&[Fixture::Stage]).await
+}
+
+pub(crate) fn store(session: &Session) -> &PendingActionStore {
+    session.pending().unwrap()
+}
+
+pub(crate) fn texts(errors: &[LoadError]) -> Vec<String> {
+    errors.iter().map(ToString::to_string).collect()
+}
+
+/// Stages these actions by one call. Returns their ids, in the order of the actions.
+pub(crate) async fn stage(session: &Session, actions: Value) -> Vec<String> {
+    let result = session.call("stage", json!({"actions": actions})).await.unwrap();
+    assert_eq!(result.to_text(), "staged");
+    let pending = result.details.unwrap()["pending"].take();
+    pending.as_array().unwrap().iter().map(|action| action["id"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Stages this action. Returns its id.
+pub(crate) async fn stage_one(session: &Session, action: Value) -> String {
+    stage(session, json!([action])).await.remove(0)
+}
+
+/// Calls `resolve` as a model does. Returns the result as JSON.
+pub(crate) async fn resolve(session: &Session, parameters: Value) -> Value {
+    serde_json::to_value(session.call("resolve", parameters).await.unwrap()).unwrap()
+}
+
+pub(crate) async fn apply(session: &Session, reason: &str) -> Value {
+    resolve(session, json!({"action": "apply", "reason": reason})).await
+}
+
+pub(crate) async fn discard(session: &Session, reason: &str) -> Value {
+    resolve(session, json!({"action": "discard", "reason": reason})).await
+}
+
+/// A result's JSON with one text and these details.
+pub(crate) fn said(text: &str, details: Value) -> Value {
+    json!({"content": [{"type": "text", "text": text}], "details": details})
+}
+
+/// The same for a result that reports a failure.
+pub(crate) fn failed(text: &str, details: Value) -> Value {
+    json!({"content": [{"type": "text", "text": text}], "details": details, "isError": true})
+}
+
+/// The end of a script that returns this text.
+pub(crate) fn text(text: &str) -> Value {
+    json!({"end": {"result": AgentToolResult::text(text)}})
+}
+
+/// The end of a script that fails with this message.
+pub(crate) fn fail(message: &str) -> Value {
+    json!({"end": {"fail": {"message": message}}})
+}
+
+/// The labels of what is pending, the topmost first.
+pub(crate) fn labels(session: &Session) -> Vec<String> {
+    store(session).list().iter().map(|pending| pending.label().to_owned()).collect()
+}
+
+pub(crate) fn top(session: &Session) -> Arc<Pending> {
+    store(session).peek().unwrap()
+}
+
+/// Replaces each first text in a file by the second, which is as long.
+pub(crate) fn patch(path: &Path, changes: &[(&[u8], &[u8])]) {
+    let mut bytes = fs::read(path).unwrap();
+    for (old, new) in changes {
+        assert_eq!(old.len(), new.len());
+        let places: Vec<usize> = (0..=bytes.len() - old.len()).filter(|&at| bytes[at..].starts_with(old)).collect();
+        assert!(!places.is_empty());
+        for at in places {
+            bytes[at..at + new.len()].copy_from_slice(new);
+        }
+    }
+    fs::write(path, bytes).unwrap();
+}
+
+/// Polls once, so that the work begins, and wakes nobody.
+pub(crate) fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
+    Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
+}
+
+/// A named pipe at which a plugin waits until the test lets it go, or through which it tells the test something.
+pub(crate) struct Pipe {
+    path: PathBuf,
+    _directory: TempDir,
+}
+
+impl Pipe {
+    pub(crate) fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("pipe");
+        make_pipe(&path);
+        Self { path, _directory: directory }
+    }
+
+    pub(crate) fn path(&self) -> &str {
+        self.path.to_str().unwrap()
+    }
+
+    /// Ends when a plugin waits at the pipe, which it does until what this returns is dropped.
+    pub(crate) async fn reached(&self) -> File {
+        let path = self.path.clone();
+        tokio::task::spawn_blocking(move || File::options().write(true).open(path).unwrap()).await.unwrap()
+    }
+
+    /// Whether a plugin waits at the pipe now.
+    pub(crate) fn is_reached(&self) -> bool {
+        use rustix::fs::{Mode, OFlags, open};
+        open(&self.path, OFlags::WRONLY | OFlags::NONBLOCK, Mode::empty()).is_ok()
+    }
+
+    /// What a plugin writes into the pipe, once it has.
+    pub(crate) async fn told(&self) -> String {
+        tokio::fs::read_to_string(&self.path).await.unwrap()
+    }
+}
+
+pub(crate) fn make_pipe(path: &Path) {
+    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+}

@@ -1,0 +1,135 @@
+//! Builds the plugins that the integration tests and benches run, by a cargo of their own.
+//!
+//! Every artifact is built at most once in a process; what is fresh is not built again by the next one.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
+
+use xtask::build::{Build, Profile};
+
+/// The manifest of the workspace of fixtures.
+pub const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/Cargo.toml");
+
+macro_rules! fixtures {
+    ($($(#[$doc:meta])* $fixture:ident = $name:literal,)+) => {
+        /// A plugin of the fixtures' workspace. Each has tests; one test compares the list with the directories.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Fixture {
+            $($(#[$doc])* $fixture,)+
+        }
+
+        impl Fixture {
+            /// All of them, by name.
+            pub const ALL: &[Self] = &[$(Self::$fixture),+];
+
+            /// The name of its package and its directory.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$fixture => $name,)+
+                }
+            }
+        }
+    };
+}
+
+fixtures! {
+    /// Leaves a file beside itself as soon as it is opened.
+    Constructor = "constructor",
+    /// A tool that does nothing.
+    Empty = "empty",
+    /// A factory that awaits, and ends as the session's id says.
+    Factory = "factory",
+    /// Tools that a session refuses, and one that it takes.
+    Names = "names",
+    /// A shared library that is no plugin.
+    NoPlugin = "no-plugin",
+    /// A note that says "plugin", and nothing else of one.
+    NoteOnly = "note-only",
+    /// The host's version of the interface, laid out in another way.
+    OtherLayout = "other-layout",
+    /// A later version of the interface.
+    OtherVersion = "other-version",
+    /// Panics wherever a plugin can.
+    Panics = "panics",
+    /// A second plugin with a staging tool of its own, and a hidden tool.
+    Second = "second",
+    /// Needs a library beside it.
+    Sibling = "sibling",
+    /// Stages what its parameters say, which end as their parameters say.
+    Stage = "stage",
+}
+
+/// Something to build.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Artifact {
+    /// A fixture, as an author builds it while working on it.
+    Plugin(Fixture),
+    /// A fixture whose panics end the process.
+    Aborting(Fixture),
+    /// A fixture, as an author ships it.
+    Released(Fixture),
+    /// The workspace's plugin `batch-rename`.
+    BatchRename,
+    /// The binary `toolhost`.
+    Toolhost,
+}
+
+/// Builds artifacts under one directory.
+#[derive(Debug, Clone, Copy)]
+pub struct Artifacts {
+    directory: &'static str,
+}
+
+type Slot = Arc<OnceLock<Result<PathBuf, String>>>;
+
+static BUILT: LazyLock<Mutex<HashMap<Artifact, Slot>>> = LazyLock::new(Mutex::default);
+
+impl Artifacts {
+    /// Artifacts under this directory: what cargo calls `CARGO_TARGET_TMPDIR`, known only to a test or a bench.
+    #[must_use]
+    pub const fn new(directory: &'static str) -> Self {
+        Self { directory }
+    }
+
+    /// The directory that artifacts are built under.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        Path::new(self.directory)
+    }
+
+    /// Builds an artifact, or finds it built. Returns its path.
+    ///
+    /// # Panics
+    ///
+    /// Where it cannot be built, with cargo's output on stderr.
+    #[must_use]
+    pub fn path(&self, artifact: Artifact) -> PathBuf {
+        let slot = BUILT.lock().unwrap_or_else(PoisonError::into_inner).entry(artifact).or_default().clone();
+        match slot.get_or_init(|| self.build(artifact)) {
+            Ok(path) => path.clone(),
+            Err(error) => panic!("{artifact:?}: {error}"),
+        }
+    }
+
+    fn build(&self, artifact: Artifact) -> Result<PathBuf, String> {
+        let fixture = |fixture: Fixture, target: &str| self.below(FIXTURES, target).package(fixture.name());
+        let ours = |package: &str| self.below(xtask::workspace_manifest(), "workspace").package(package);
+        let built = match artifact {
+            Artifact::Plugin(plugin) => fixture(plugin, "fixtures").cdylib(),
+            Artifact::Aborting(plugin) => {
+                fixture(plugin, "fixtures-abort").config(r#"profile.dev.panic="abort""#).cdylib()
+            }
+            Artifact::Released(plugin) => fixture(plugin, "fixtures").profile(Profile::Release).cdylib(),
+            Artifact::BatchRename => ours("batch-rename").cdylib(),
+            Artifact::Toolhost => ours("toolhost").bin("toolhost"),
+        };
+        built.map_err(|error| format!("{error:#}"))
+    }
+
+    /// A build in the workspace with this manifest, into a directory of its own.
+    fn below(&self, manifest: impl Into<PathBuf>, target: &str) -> Build {
+        Build::new(manifest).target_dir(self.directory().join(target)).locked()
+    }
+}
