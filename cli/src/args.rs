@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
@@ -14,37 +15,70 @@ Examples:
   toolhost show batch_rename_preview --plugin ./plugins
   toolhost call batch_rename_preview --plugin ./plugins files=IMG_1.JPG find=IMG replace=trip
 
-A plugin is native code that runs with your rights. Name only plugins that you trust.
-TOOLHOST_LOG (error, warn, info, debug, trace) says how much is logged to standard error.";
+A plugin is native code that runs with your rights. Name only plugins that you trust.";
 
 const CALL_HELP: &str = "\
 Examples:
   Preview, then decide at the terminal:
-    toolhost call batch_rename_preview --plugin ./plugins files=a.JPG files=b.JPG find=JPG replace=jpg
+    toolhost call batch_rename_preview --plugin ./plugins \\
+        files=a.JPG files=b.JPG find=JPG replace=jpg
   Preview and apply:
-    toolhost call batch_rename_preview --plugin ./plugins --params @params.json --apply \"looks right\"
+    toolhost call batch_rename_preview --plugin ./plugins \\
+        --params @params.json --apply \"looks right\"
   Apply exactly what an earlier preview showed:
-    toolhost call batch_rename_preview --plugin ./plugins --params @params.json --apply ok --expect HASH
+    toolhost call batch_rename_preview --plugin ./plugins \\
+        --params @params.json --apply ok --expect HASH
 
-Where a tool stages a change, nothing happens before it is applied. On a terminal you are asked; elsewhere, without
---apply or --discard, what was staged is discarded.
+Where a tool stages a change, nothing happens before it is applied.
+On a terminal you are asked; elsewhere, and with --json, what was staged
+is discarded unless --apply says otherwise. A tool that stages nothing
+does its work at once; `toolhost show` says which kind a tool is.
 
 Exit codes:
-  0  it ran; also when it was discarded, or when nothing was staged and no decision was given
-  1  the tool, an apply, a reject or a clean-up failed, or there was nothing to decide on
-  2  wrong usage, unknown tool, invalid parameters, a missing path, no tool loaded
-  4  the world changed since the preview, or --expect differs
-  130  interrupted";
+  0    it ran; also when it was discarded, or when nothing was staged
+       and no decision was given
+  1    the tool, an apply, a reject or a clean-up failed, or there was
+       nothing to decide on
+  2    wrong usage, unknown tool, invalid parameters, a missing path,
+       no tool loaded
+  4    the world changed since the preview, or --expect differs
+  130  interrupted (143 by SIGTERM, 129 by SIGHUP)";
+
+const LIST_HELP: &str = "\
+Example:
+  toolhost list --plugin ./plugins --json";
+
+const JOURNAL_HELP: &str = "\
+Examples:
+  toolhost journal
+  toolhost journal --json
+
+An action whose apply was cut off, by a crash or a lost machine, is shown as
+unknown, with what it was about to change: whether it did is for you to see.";
+
+const SHOW_HELP: &str = "\
+Example:
+  toolhost show batch_rename_preview --plugin ./plugins";
 
 /// Runs native agent tools, previews what they would change, and applies it when told to.
 #[derive(Debug, Parser)]
 #[command(name = "toolhost", version, after_help = AFTER_HELP, max_term_width = 100)]
 pub(crate) struct Args {
-    /// A plugin's file, or a directory of them; may be given several times
-    #[arg(long = "plugin", value_name = "PATH", global = true)]
-    pub(crate) plugins: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) plugins: Plugins,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// Where plugins come from, and where their copies go.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Plugins {
+    /// A plugin's file, or a directory of them; may be given several times
+    #[arg(long = "plugin", value_name = "PATH", global = true)]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Where private copies of plugins are kept; by default toolhost/plugins in your cache directory
+    #[arg(long, value_name = "DIR", global = true, env = "TOOLHOST_CACHE_DIR")]
+    pub(crate) cache_dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -55,6 +89,8 @@ pub(crate) enum Command {
     Show(Show),
     /// Call a tool, look at its preview, apply or discard it
     Call(Call),
+    /// Show what became of the actions that calls staged
+    Journal(Journal),
 }
 
 impl Command {
@@ -63,11 +99,13 @@ impl Command {
             Self::List(list) => list.json,
             Self::Show(show) => show.json,
             Self::Call(call) => call.json,
+            Self::Journal(journal) => journal.json,
         }
     }
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = LIST_HELP)]
 pub(crate) struct List {
     /// Print one JSON object: {tools, errors}
     #[arg(long)]
@@ -75,6 +113,7 @@ pub(crate) struct List {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = SHOW_HELP)]
 pub(crate) struct Show {
     /// The tool's name
     pub(crate) tool: String,
@@ -95,27 +134,49 @@ pub(crate) struct Call {
     #[arg(long, value_name = "JSON|@FILE|-")]
     pub(crate) params: Option<String>,
     /// Apply what the tool stages, for this reason
-    #[arg(long, value_name = "REASON", conflicts_with = "discard")]
+    #[arg(long, value_name = "REASON", conflicts_with = "discard", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) apply: Option<String>,
     /// Discard what the tool stages, for this reason
-    #[arg(long, value_name = "REASON")]
+    #[arg(long, value_name = "REASON", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) discard: Option<String>,
     /// Apply only if the preview has this hash
-    #[arg(long, value_name = "HASH", requires = "apply")]
+    #[arg(long, value_name = "HASH", requires = "apply", conflicts_with = "discard", value_parser = preview_hash)]
     pub(crate) expect: Option<String>,
     /// The directory that the tool works in; by default the current one
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
+    /// Where what becomes of actions is put on record; by default toolhost/journal in your state directory
+    #[arg(long, value_name = "DIR", env = "TOOLHOST_JOURNAL_DIR")]
+    pub(crate) journal_dir: Option<PathBuf>,
     /// Print one JSON object, {result, resolved} or {error: {code, message, fix}}, and never ask
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = JOURNAL_HELP)]
+pub(crate) struct Journal {
+    /// The journal's directory; by default toolhost/journal in your state directory
+    #[arg(long, value_name = "DIR", env = "TOOLHOST_JOURNAL_DIR")]
+    pub(crate) journal_dir: Option<PathBuf>,
+    /// Print one JSON object: {interrupted, sessions}
+    #[arg(long)]
+    json: bool,
+}
+
+/// A preview's hash, in lower case.
+fn preview_hash(text: &str) -> Result<String, String> {
+    if text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Ok(text.to_ascii_lowercase());
+    }
+    Err("it is no preview hash, which has 64 hexadecimal digits; copy it from the preview".to_owned())
 }
 
 /// Answers a command line that cannot be used, or that asks for help. Returns the exit code.
 pub(crate) fn refuse(error: &clap::Error, output: Output) -> u8 {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         output.help(error);
-        return OK;
+        return output.exit_code(OK);
     }
     // What a program asked for has to be readable by it, whatever else is wrong.
     let wants_json = std::env::args_os().skip(1).take_while(|arg| arg != "--").any(|arg| arg == "--json");
@@ -124,7 +185,8 @@ pub(crate) fn refuse(error: &clap::Error, output: Output) -> u8 {
         return crate::error::USAGE;
     }
     let text = error.render().to_string();
-    let said = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
+    let of_help = |line: &str| line.starts_with("Usage:") || line.starts_with("For more information");
+    let said = text.lines().map(str::trim).take_while(|line| !of_help(line));
     let message = said.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
     let message = message.trim_start_matches("error: ").to_owned();
     output.json(true).fail(&CliError::usage("usage", message, "`toolhost --help` shows how it is used"))

@@ -1,5 +1,6 @@
 //! What goes wrong outside of a tool, with its exit code.
 
+use serde_json::{Value, json};
 use toolhost_core::CallError;
 
 /// The command ran.
@@ -25,6 +26,11 @@ impl CliError {
         Self { exit: USAGE, code, message: message.into(), fix: fix.into() }
     }
 
+    /// What a program is told.
+    pub(crate) fn as_json(&self) -> Value {
+        json!({"error": {"code": self.code, "message": self.message, "fix": self.fix}})
+    }
+
     pub(crate) fn failed(code: &'static str, message: impl Into<String>) -> Self {
         let fix = "try again; if it stays, look at standard error with TOOLHOST_LOG=debug".to_owned();
         Self { exit: FAILED, code, message: message.into(), fix }
@@ -33,6 +39,12 @@ impl CliError {
     pub(crate) fn interrupted(exit: u8) -> Self {
         let message = "interrupted; what was staged was discarded".to_owned();
         Self { exit, code: "interrupted", message, fix: "run the command again".to_owned() }
+    }
+
+    pub(crate) fn killed(exit: u8) -> Self {
+        let message = "ended at once, as it was asked again; what was staged is dropped".to_owned();
+        let fix = "`toolhost journal` tells what was being applied".to_owned();
+        Self { exit, code: "interrupted", message, fix }
     }
 
     pub(crate) fn unknown_tool(name: &str, similar: &[String]) -> Self {

@@ -1,16 +1,15 @@
-use std::path::PathBuf;
-
 use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::{Value, json};
 
-use crate::args::List;
+use crate::args::Plugins;
 use crate::error::{CliError, OK, USAGE};
-use crate::load::{Loaded, load};
+use crate::load::{Loaded, Settings, load};
 use crate::output::Output;
+use crate::plain::plain_line;
 use crate::signals::Signals;
 
-pub(crate) async fn run(_list: &List, plugins: &[PathBuf], output: &Output, signals: &Signals) -> Result<u8, CliError> {
-    let loaded = load(plugins, None, signals).await?;
+pub(crate) async fn run(plugins: &Plugins, output: &Output, signals: &Signals) -> Result<u8, CliError> {
+    let loaded = load(plugins, Settings::default(), signals).await?;
     if output.is_json() {
         let tools = loaded.session.tools();
         let tools: Vec<Value> = tools.visible().map(|tool| loaded.as_json(tool)).collect();
@@ -18,8 +17,7 @@ pub(crate) async fn run(_list: &List, plugins: &[PathBuf], output: &Output, sign
         output.print_json(&json!({"tools": tools, "errors": loaded.errors}));
         return Ok(code);
     }
-    loaded.report_errors(output);
-    loaded.require_tools()?;
+    loaded.require_tools(output)?;
     output.print(&table(&loaded, output.width()));
     Ok(OK)
 }
@@ -36,8 +34,16 @@ fn table(loaded: &Loaded, width: Option<u16>) -> String {
             Some(origin) => (origin.plugin.as_str(), origin.version.as_str()),
             None => ("", ""),
         };
-        table.add_row([&tool.name, &tool.label, tool.summary(), plugin, version]);
+        table.add_row([
+            &tool.name,
+            &plain_line(&tool.label),
+            &plain_line(tool.summary()),
+            &plain_line(plugin),
+            &plain_line(version),
+        ]);
     }
-    let lines: Vec<_> = table.lines().map(|line| line.trim_end().to_owned()).collect();
+    // The style puts a blank before the first column.
+    let lines: Vec<_> =
+        table.lines().map(|line| line.strip_prefix(' ').unwrap_or(&line).trim_end().to_owned()).collect();
     lines.join("\n")
 }

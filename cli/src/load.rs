@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use toolhost_core::ToolDefinition;
-use toolhost_loader::{Host, LoadError, LoadErrorKind, Session, SessionOptions};
+use toolhost_loader::{Host, LoadError, LoadErrorKind, PluginInfo, Session, SessionOptions};
 
+use crate::args::Plugins;
 use crate::error::CliError;
 use crate::output::Output;
+use crate::plain::plain_line;
 use crate::signals::Signals;
 
 /// A session, and what could not be loaded for it.
@@ -17,15 +19,26 @@ pub(crate) struct Loaded {
     pub(crate) errors: Vec<LoadError>,
 }
 
-/// Loads the plugins and opens a session in this directory.
-pub(crate) async fn load(plugins: &[PathBuf], cwd: Option<&Path>, signals: &Signals) -> Result<Loaded, CliError> {
-    if plugins.is_empty() {
+/// How the session differs from the usual one.
+#[derive(Default)]
+pub(crate) struct Settings<'a> {
+    pub(crate) cwd: Option<&'a Path>,
+    pub(crate) journal: Option<PathBuf>,
+}
+
+/// Loads the plugins and opens a session with these settings.
+pub(crate) async fn load(plugins: &Plugins, settings: Settings<'_>, signals: &Signals) -> Result<Loaded, CliError> {
+    if plugins.paths.is_empty() {
         let fix = "add --plugin PATH, where PATH is a plugin's file or the directory that it was built into";
         return Err(CliError::usage("no-plugin", "no plugin was named", fix));
     }
     let options = SessionOptions::new(format!("cli-{}", std::process::id()));
-    let options = match cwd {
+    let options = match settings.cwd {
         Some(cwd) => options.cwd(directory(cwd)?),
+        None => options,
+    };
+    let options = match settings.journal {
+        Some(journal) => options.journal(journal),
         None => options,
     };
     tokio::select! {
@@ -34,15 +47,22 @@ pub(crate) async fn load(plugins: &[PathBuf], cwd: Option<&Path>, signals: &Sign
     }
 }
 
-async fn open(plugins: &[PathBuf], options: SessionOptions) -> Result<Loaded, CliError> {
-    let builder = plugins.iter().fold(Host::builder(), |builder, plugin| builder.plugin(plugin));
-    let host = builder.build().await.map_err(|error| {
-        CliError::usage("host", error.to_string(), "set HOME, or XDG_CACHE_HOME to a directory of yours")
-    })?;
-    let missing = |error: &&LoadError| matches!(error.kind, LoadErrorKind::NotFound);
+async fn open(plugins: &Plugins, options: SessionOptions) -> Result<Loaded, CliError> {
+    let mut builder = plugins.paths.iter().fold(Host::builder(), |builder, plugin| builder.plugin(plugin));
+    if let Some(directory) = &plugins.cache_dir {
+        builder = builder.cache_dir(directory);
+    }
+    let host = builder
+        .build()
+        .await
+        .map_err(|error| CliError::usage("host", error.to_string(), "give a directory of yours with --cache-dir"))?;
+    // What was named has to be there; what a directory happens to hold, such as a link that leads nowhere, has not.
+    let named =
+        |path: &Path| plugins.paths.iter().any(|named| std::path::absolute(named).is_ok_and(|named| named == path));
+    let missing = |error: &&LoadError| matches!(error.kind, LoadErrorKind::NotFound) && named(&error.path);
     if let Some(error) = host.load_errors().iter().find(missing) {
         let message = format!("{}: {}", error.path.display(), error.kind);
-        return Err(CliError::usage("plugin-not-found", message, "check the path after --plugin"));
+        return Err(CliError::usage("plugin-not-found", message, error.fix()));
     }
     let opened = host.session(options).await;
     let errors = host.load_errors().iter().cloned().chain(opened.errors).collect();
@@ -62,6 +82,13 @@ fn directory(cwd: &Path) -> Result<PathBuf, CliError> {
 }
 
 impl Loaded {
+    /// The plugin that a tool comes from.
+    pub(crate) fn plugin(&self, tool: &ToolDefinition) -> Option<&PluginInfo> {
+        let tools = self.session.tools();
+        let origin = tools.origin(&tool.name)?;
+        self.host.plugins().find(|plugin| plugin.fingerprint == origin.fingerprint && plugin.name == origin.plugin)
+    }
+
     /// What a program is told of a tool.
     pub(crate) fn as_json(&self, tool: &ToolDefinition) -> Value {
         let tools = self.session.tools();
@@ -73,27 +100,30 @@ impl Loaded {
             "effect": tool.effect,
             "plugin": origin.map(|origin| &origin.plugin),
             "version": origin.map(|origin| &origin.version),
+            "path": self.plugin(tool).map(|plugin| plugin.path.to_string_lossy()),
         })
     }
 
-    /// One line for each plugin or tool that is left out.
-    pub(crate) fn report_errors(&self, output: &Output) {
+    /// Says in one line each what is left out, and refuses to go on where there is nothing to go on with.
+    pub(crate) fn require_tools(&self, output: &Output) -> Result<(), CliError> {
+        let empty = self.session.tools().is_empty();
+        if let ([error], true) = (self.errors.as_slice(), empty) {
+            let path = plain_line(&error.path.to_string_lossy());
+            let message = format!("no tool is loaded: {path}: {} ({})", error.kind, error.code());
+            return Err(CliError::usage("no-tools", message, error.fix()));
+        }
         for error in &self.errors {
             output.warn(&error.to_string());
         }
-    }
-
-    /// Refuses to go on where there is nothing to go on with.
-    pub(crate) fn require_tools(&self) -> Result<(), CliError> {
-        if !self.session.tools().is_empty() {
-            return Ok(());
+        match (empty, self.errors.first()) {
+            (false, _) => Ok(()),
+            (true, None) => {
+                Err(CliError::usage("no-tools", "the plugins have no tools", "name a plugin that has tools"))
+            }
+            (true, Some(first)) => {
+                let message = format!("no tool is loaded, for the {} reasons above", self.errors.len());
+                Err(CliError::usage("no-tools", message, first.fix()))
+            }
         }
-        let cause = match self.errors.as_slice() {
-            [] => "the plugins have no tools".to_owned(),
-            [error] => format!("the plugin could not be loaded: {}: {}", error.path.display(), error.kind),
-            errors => format!("none of the plugins could be loaded ({} errors)", errors.len()),
-        };
-        let fix = self.errors.first().map_or("name a plugin that has tools", LoadError::fix);
-        Err(CliError::usage("no-tools", format!("no tool is loaded; {cause}"), fix))
     }
 }

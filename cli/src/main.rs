@@ -4,19 +4,23 @@ mod args;
 mod call;
 mod error;
 mod example;
+mod journal;
 mod list;
 mod load;
 mod output;
+mod plain;
 mod schema;
 mod show;
 mod signals;
 mod stdout;
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
+use std::num::NonZero;
 use std::process::ExitCode;
+use std::thread;
 
 use clap::Parser;
-use tokio::runtime::Runtime;
+use tokio::runtime::{Builder, Runtime};
 use tracing_subscriber::EnvFilter;
 
 use crate::args::{Args, Command};
@@ -44,27 +48,37 @@ fn run(output: Output) -> u8 {
     };
     log_to_stderr(&output);
     let output = output.json(args.command.json());
-    let runtime = match Runtime::new() {
+    let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(error) => return output.fail(&CliError::failed("runtime", format!("no runtime can be started: {error}"))),
     };
     let code = runtime.block_on(async {
         let signals = Signals::listen();
         let outcome = match &args.command {
-            Command::List(list) => list::run(list, &args.plugins, &output, &signals).await,
+            Command::List(_) => list::run(&args.plugins, &output, &signals).await,
             Command::Show(show) => show::run(show, &args.plugins, &output, &signals).await,
             Command::Call(call) => call::run(call, &args.plugins, &output, signals).await,
+            Command::Journal(journal) => journal::run(journal.journal_dir.as_deref(), &output),
         };
         outcome.unwrap_or_else(|error| output.fail(&error))
     });
+    let code = output.exit_code(code);
     // A thread of a plugin's that never ends must not hold up the end of the program.
     runtime.shutdown_background();
     code
 }
 
+/// A runtime in which a tool that blocks one thread, and a clean-up that blocks another, leave threads for signals and
+/// timers, however few processors there are.
+fn runtime() -> io::Result<Runtime> {
+    const LEAST_WORKERS: usize = 4;
+    let workers = thread::available_parallelism().map_or(LEAST_WORKERS, NonZero::get).max(LEAST_WORKERS);
+    Builder::new_multi_thread().worker_threads(workers).enable_all().build()
+}
+
 /// Ends the process without running what plugins registered for its end: a destructor of theirs that crashes or hangs
 /// would turn a change that was applied into a failure.
-fn leave(code: u8) -> ! {
+pub(crate) fn leave(code: u8) -> ! {
     // SAFETY: `_exit` has no preconditions. Nothing of this program is buffered: standard output is written through,
     // and standard error is unbuffered.
     unsafe { libc::_exit(i32::from(code)) }

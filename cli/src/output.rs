@@ -2,13 +2,15 @@
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::error::CliError;
+use crate::error::{CliError, FAILED, OK};
+use crate::plain::{plain, plain_line};
 
 const RED: Style = AnsiColor::Red.on_default().bold();
 const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
@@ -19,18 +21,29 @@ pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) struct Output {
     stdout: Mutex<AutoStream<File>>,
     json: bool,
+    /// Something could not be written.
+    lost: AtomicBool,
 }
 
 impl Output {
     pub(crate) fn new(stdout: File) -> Self {
         let choice = AutoStream::choice(&stdout);
-        Self { stdout: Mutex::new(AutoStream::new(stdout, choice)), json: false }
+        Self { stdout: Mutex::new(AutoStream::new(stdout, choice)), json: false, lost: AtomicBool::new(false) }
     }
 
     /// The same output, as one JSON object or as text.
     pub(crate) fn json(mut self, json: bool) -> Self {
         self.json = json;
+        if json {
+            let stdout = self.stdout.get_mut().unwrap_or_else(PoisonError::into_inner);
+            LAST_WORDS.get_or_init(|| stdout.as_inner().try_clone().ok());
+        }
         self
+    }
+
+    /// The exit code, unless what the command said was lost on the way.
+    pub(crate) fn exit_code(&self, code: u8) -> u8 {
+        if code == OK && self.lost.load(Ordering::Relaxed) { FAILED } else { code }
     }
 
     pub(crate) fn is_json(&self) -> bool {
@@ -44,13 +57,16 @@ impl Output {
         if let Err(error) = stdout.write_all(format!("{text}{end}").as_bytes()).and_then(|()| stdout.flush())
             && error.kind() != io::ErrorKind::BrokenPipe
         {
+            self.lost.store(true, Ordering::Relaxed);
             self.warn(&format!("standard output cannot be written: {error}"));
         }
     }
 
     /// Prints a JSON object on one line.
     pub(crate) fn print_json(&self, value: &Value) {
-        self.print(&value.to_string());
+        if !SAID.swap(true, Ordering::Relaxed) {
+            self.print(&value.to_string());
+        }
     }
 
     pub(crate) fn help(&self, help: &clap::Error) {
@@ -60,11 +76,10 @@ impl Output {
     /// Says what went wrong, and returns the exit code.
     pub(crate) fn fail(&self, error: &CliError) -> u8 {
         if self.json {
-            self.print_json(&json!({
-                "error": {"code": error.code, "message": error.message, "fix": error.fix}
-            }));
+            self.print_json(&error.as_json());
         } else {
-            say(&format!("{RED}error:{RED:#} {}\n  {BOLD}fix:{BOLD:#} {}", error.message, error.fix));
+            let (message, fix) = (plain(&error.message), plain(&error.fix));
+            say(&format!("{RED}error:{RED:#} {message}\n  {BOLD}fix:{BOLD:#} {fix}"));
         }
         error.exit
     }
@@ -76,9 +91,9 @@ impl Output {
         }
     }
 
-    /// Says on standard error what a person should know, whatever form the output has.
+    /// Says on standard error, in one line, what a person should know, whatever form the output has.
     pub(crate) fn warn(&self, text: &str) {
-        say(&format!("{YELLOW}warning:{YELLOW:#} {text}"));
+        say(&format!("{YELLOW}warning:{YELLOW:#} {}", plain_line(text)));
     }
 
     /// Says on standard error what happened.
@@ -98,6 +113,20 @@ impl Output {
         let stdout = self.stdout.lock().unwrap_or_else(PoisonError::into_inner);
         let size = rustix::termios::tcgetwinsize(stdout.as_inner()).ok()?;
         (size.ws_col > 0).then_some(size.ws_col)
+    }
+}
+
+/// Whether the one JSON object was printed.
+static SAID: AtomicBool = AtomicBool::new(false);
+/// Standard output, where a JSON object is due, for whoever ends the process without asking anybody.
+static LAST_WORDS: OnceLock<Option<File>> = OnceLock::new();
+
+/// Prints the JSON object that is still due, if one is.
+pub(crate) fn last_words(error: &CliError) {
+    if let Some(Some(mut stdout)) = LAST_WORDS.get().map(Option::as_ref)
+        && !SAID.swap(true, Ordering::Relaxed)
+    {
+        let _ = writeln!(stdout, "{}", error.as_json());
     }
 }
 

@@ -82,14 +82,20 @@ fn kind(schema: &Value) -> String {
     }
 }
 
+/// The values that the schema lists, where it lists them all.
 fn choices(schema: &Value) -> Option<Vec<String>> {
     let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
         return Some(values.iter().filter(|value| !value.is_null()).map(plain).collect());
     }
+    if let Some(value) = schema.get("const") {
+        return Some(vec![plain(value)]);
+    }
     // Documented variants of an enumeration come as alternatives of one constant each.
-    let options = schema.get("oneOf").and_then(Value::as_array)?;
-    options.iter().map(|option| option.get("const").map(plain)).collect()
+    let alternatives = ["oneOf", "anyOf"].iter().find_map(|key| schema.get(*key)?.as_array())?;
+    let not_null = alternatives.iter().filter(|each| text(each, "type") != Some("null"));
+    let listed: Option<Vec<_>> = not_null.map(choices).collect();
+    Some(listed?.concat())
 }
 
 #[cfg(test)]
@@ -105,7 +111,7 @@ mod tests {
             "properties": {
                 "files": {"type": "array", "items": {"type": "string"}, "description": "Which."},
                 "case": {"anyOf": [{"enum": ["lower", "upper"], "type": "string"}, {"type": "null"}]},
-                "mode": {"oneOf": [{"const": "a"}, {"const": "b"}]},
+                "mode": {"anyOf": [{"oneOf": [{"const": "a"}, {"enum": ["b"]}]}, {"type": "null"}]},
                 "number": {"type": ["object", "null"], "properties": {"start": {"type": "integer", "default": 1}}},
                 "what": {}
             }

@@ -4,20 +4,20 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use toolhost_core::{Effect, ToolDefinition};
 
-use crate::args::Show;
+use crate::args::{Plugins, Show};
 use crate::error::{CliError, OK};
-use crate::load::{Loaded, load};
+use crate::load::{Loaded, Settings, load};
 use crate::output::{BOLD, Output};
+use crate::plain::{plain, plain_line};
 use crate::signals::Signals;
 use crate::{example, schema};
 
 /// Descriptions are wrapped to this many columns where there is no terminal to ask.
 const COLUMNS: usize = 100;
 
-pub(crate) async fn run(show: &Show, plugins: &[PathBuf], output: &Output, signals: &Signals) -> Result<u8, CliError> {
-    let loaded = load(plugins, None, signals).await?;
-    loaded.report_errors(output);
-    loaded.require_tools()?;
+pub(crate) async fn run(show: &Show, plugins: &Plugins, output: &Output, signals: &Signals) -> Result<u8, CliError> {
+    let loaded = load(plugins, Settings::default(), signals).await?;
+    loaded.require_tools(output)?;
     let tools = loaded.session.tools();
     let tool = tools
         .definition(&show.tool)
@@ -30,7 +30,7 @@ pub(crate) async fn run(show: &Show, plugins: &[PathBuf], output: &Output, signa
         output.print_json(&object);
     } else {
         let width = output.width().map_or(COLUMNS, usize::from);
-        output.print(&as_text(&loaded, tool, example.as_ref(), plugins, width));
+        output.print(&as_text(&loaded, tool, example.as_ref(), &plugins.paths, width));
     }
     Ok(OK)
 }
@@ -42,19 +42,18 @@ fn as_text(
     plugins: &[PathBuf],
     width: usize,
 ) -> String {
-    let mut text = format!("{BOLD}{}{BOLD:#}  {}\n", tool.name, tool.label);
-    if let Some(origin) = loaded.session.tools().origin(&tool.name) {
-        let plugin = loaded.host.plugins().find(|plugin| plugin.fingerprint == origin.fingerprint);
-        let path = plugin.map(|plugin| format!(" ({})", plugin.path.display())).unwrap_or_default();
-        let _ = writeln!(text, "from plugin {origin}{path}");
+    let mut text = format!("{BOLD}{}{BOLD:#}  {}\n", tool.name, plain_line(&tool.label));
+    if let Some(plugin) = loaded.plugin(tool) {
+        let path = plain_line(&plugin.path.to_string_lossy());
+        let _ = writeln!(text, "from plugin {} {} ({path})", plugin.name, plugin.version);
     }
     let effect = match tool.effect {
         Effect::ReadOnly => "It only reads.",
         Effect::Stages => "It changes nothing by itself; what it stages is applied or discarded.",
-        _ => "A call may change things at once.",
+        _ => "A call may change things at once, without a preview.",
     };
-    let description = textwrap::fill(tool.description.trim(), options(width, ""));
-    let _ = writeln!(text, "\n{description}\n{effect}\n\n{BOLD}Parameters{BOLD:#}");
+    let description = textwrap::fill(plain(&tool.description).trim(), options(width, ""));
+    let _ = writeln!(text, "\n{description}\n\n{effect}\n\n{BOLD}Parameters{BOLD:#}");
     text.push_str(&parameters(tool, width));
     let _ = writeln!(text, "\n{BOLD}Example{BOLD:#}");
     match example {
@@ -74,7 +73,7 @@ fn parameters(tool: &ToolDefinition, width: usize) -> String {
         let required = if parameter.required { ", required" } else { "" };
         let default = parameter.default.map(|default| format!(", {default} by default")).unwrap_or_default();
         let _ = writeln!(text, "  {BOLD}{}{BOLD:#}  {}{required}{default}", parameter.path, parameter.kind);
-        let description = parameter.description.split_whitespace().collect::<Vec<_>>().join(" ");
+        let description = plain_line(&parameter.description.split_whitespace().collect::<Vec<_>>().join(" "));
         if !description.is_empty() {
             let _ = writeln!(text, "{}", textwrap::fill(&description, options(width, "      ")));
         }

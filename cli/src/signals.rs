@@ -1,24 +1,34 @@
 //! Being asked to stop.
 
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::error::CliError;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
-/// Watches for SIGINT, SIGTERM and SIGHUP from the moment it is made. The first one counts.
+/// Watches for SIGINT, SIGTERM and SIGHUP from the moment it is made.
+///
+/// The first one asks for an orderly end. A second one ends the process at once, but while something is being resolved
+/// it only warns, since a change that stops half way is worse than a wait; a third one ends it also then.
 #[derive(Clone)]
 pub(crate) struct Signals {
     received: watch::Receiver<Option<u8>>,
+    resolving: Arc<AtomicBool>,
 }
 
 impl Signals {
     pub(crate) fn listen() -> Self {
         let (sender, received) = watch::channel(None);
+        let resolving = Arc::new(AtomicBool::new(false));
         for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()] {
             // Without a handler the signal ends the process, which is what it asks for.
             if let Ok(stream) = signal(kind) {
-                tokio::spawn(forward(stream, kind, sender.clone()));
+                tokio::spawn(forward(stream, kind, sender.clone(), resolving.clone()));
             }
         }
-        Self { received }
+        Self { received, resolving }
     }
 
     /// The exit code of the signal that was received, as a shell gives it.
@@ -35,17 +45,31 @@ impl Signals {
             Err(_) => std::future::pending().await,
         }
     }
+
+    /// Says whether something is being resolved.
+    pub(crate) fn resolving(&self, now: bool) {
+        self.resolving.store(now, Ordering::Relaxed);
+    }
 }
 
-async fn forward(mut stream: Signal, kind: SignalKind, sender: watch::Sender<Option<u8>>) {
+async fn forward(
+    mut stream: Signal,
+    kind: SignalKind,
+    received: watch::Sender<Option<u8>>,
+    resolving: Arc<AtomicBool>,
+) {
     let code = u8::try_from(128 + kind.as_raw_value()).unwrap_or(u8::MAX);
+    let mut warned = false;
     while stream.recv().await.is_some() {
-        sender.send_if_modified(|received| match received {
-            Some(_) => false,
-            None => {
-                *received = Some(code);
-                true
-            }
-        });
+        if received.borrow().is_none() {
+            received.send_replace(Some(code));
+        } else if resolving.load(Ordering::Relaxed) && !warned {
+            warned = true;
+            let text = "Still waiting; once more stops it half way, and what it changed stays as it is then.";
+            let _ = writeln!(std::io::stderr(), "{text}");
+        } else {
+            crate::output::last_words(&CliError::killed(code));
+            crate::leave(code);
+        }
     }
 }

@@ -43,24 +43,34 @@
 
 #![forbid(unsafe_code)]
 
+mod approver;
 mod call;
 mod cancel;
 mod catch;
+mod events;
+pub mod journal;
 mod pending;
 mod resolve;
+mod run;
 mod session;
+mod steering;
+mod sync;
 mod tool;
 mod validate;
 
+pub use approver::{ApprovalRequest, Approver, AskerDecides, Decision, PersonDecides, Rules};
 pub use call::{Call, CallContext, CallError};
 pub use cancel::Cancellation;
+pub use events::{EventStream, NextEvent};
 pub use pending::{Pending, PendingAction, PendingActionStore, PushError, RejectOutcome, preview_hash};
 pub use resolve::{Resolution, ResolveFuture, ResolveStatus, resolve_definition};
+pub use run::{CallRequest, RunOptions, Turn, TurnEvent};
 pub use session::{EndReason, EndReport, Limits, Session, SessionOptions, WeakSession};
+pub use steering::{ChoiceSupport, ModelCapabilities, Steering, SteeringMode, ToolChoice};
 pub use tool::{RegisterError, Tool, ToolOrigin, ToolOutcome, ToolSet};
 pub use toolhost_protocol::{
-    AgentToolResult, Content, Effect, Failure, PendingSummary, RESOLVE, ResolveAction, ResolveDetails, ResolveRequest,
-    STALE, ToolDefinition,
+    Actor, AgentToolResult, Content, Dependency, Effect, Event, EventKind, Failure, FileChange, PendingSummary,
+    RESOLVE, ResolveAction, ResolveDetails, ResolveRequest, STALE, SessionStep, ToolDefinition,
 };
 pub use validate::{InvalidParameters, Violation};
 

@@ -1,12 +1,13 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use serde_json::Value;
-use toolhost_protocol::{AgentToolResult, Failure, RESOLVE, ToolDefinition};
+use toolhost_protocol::{AgentToolResult, Failure, RESOLVE, SessionStep, ToolDefinition};
 
 use crate::validate::Validator;
-use crate::{BoxFuture, CallContext, InvalidParameters};
+use crate::{BoxFuture, CallContext, InvalidParameters, WeakSession};
 
 /// What running a tool ends with.
 pub type ToolOutcome = Result<AgentToolResult, Failure>;
@@ -22,6 +23,18 @@ pub trait Tool: Send + Sync + 'static {
     ///
     /// Dropping the future stops it where it is. Calls may overlap.
     fn execute(&self, call: CallContext) -> BoxFuture<ToolOutcome>;
+
+    /// Whether it wants to hear of steps in its session's life; asked at each.
+    fn watches_session(&self) -> bool {
+        false
+    }
+
+    /// Hears of a step in its session's life, where [`watches_session`](Self::watches_session) says so. A failure is
+    /// logged.
+    fn on_session(&self, step: SessionStep) -> BoxFuture<Result<(), Failure>> {
+        let _ = step;
+        Box::pin(std::future::ready(Ok(())))
+    }
 
     /// Where the tool comes from; `None` for one of the host's own.
     fn origin(&self) -> Option<&ToolOrigin> {
@@ -93,6 +106,10 @@ pub(crate) struct Registered {
     pub(crate) definition: Arc<ToolDefinition>,
     pub(crate) fingerprint: Option<Arc<str>>,
     pub(crate) validator: Validator,
+    /// Held by the call that runs, where calls wait for each other.
+    pub(crate) turnstile: Option<Arc<tokio::sync::Mutex<()>>>,
+    /// A poll of it has held up a thread; from then on it is polled where that does not matter.
+    pub(crate) blocks: AtomicBool,
 }
 
 impl Registered {
@@ -109,18 +126,20 @@ impl Registered {
         let validator = Validator::new(&definition.parameters)
             .map_err(|reason| RegisterError::Schema { name: name.clone(), reason })?;
         let fingerprint = tool.origin().map(|origin| origin.fingerprint.as_str().into());
-        Ok(Self { tool, definition: Arc::new(definition), fingerprint, validator })
+        let turnstile = (!definition.parallel).then(Arc::default);
+        let definition = Arc::new(definition);
+        Ok(Self { tool, definition, fingerprint, validator, turnstile, blocks: AtomicBool::new(false) })
     }
 }
 
-/// A session's tools at one moment, in the order in which they were registered. It never changes.
+/// Tools in the order in which they were registered.
 #[derive(Clone, Default)]
-pub struct ToolSet {
+pub(crate) struct ToolList {
     tools: Vec<Arc<Registered>>,
     by_name: HashMap<String, usize>,
 }
 
-impl ToolSet {
+impl ToolList {
     pub(crate) fn with(&self, tool: Arc<Registered>) -> Result<Self, RegisterError> {
         let name = &tool.definition.name;
         if let Some(taken) = self.get(name) {
@@ -135,8 +154,34 @@ impl ToolSet {
         Ok(set)
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<&Arc<Registered>> {
+    fn get(&self, name: &str) -> Option<&Arc<Registered>> {
         self.by_name.get(name).map(|&at| &self.tools[at])
+    }
+}
+
+/// A session's tools at one moment, in the order in which they were registered. It never changes; a call made from it
+/// runs the tools that it shows.
+#[derive(Clone)]
+pub struct ToolSet {
+    list: Arc<ToolList>,
+    session: WeakSession,
+}
+
+impl ToolSet {
+    pub(crate) fn new(list: Arc<ToolList>, session: WeakSession) -> Self {
+        Self { list, session }
+    }
+
+    pub(crate) fn session(&self) -> &WeakSession {
+        &self.session
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&Arc<Registered>> {
+        self.list.get(name)
+    }
+
+    pub(crate) fn registered(&self) -> impl Iterator<Item = &Arc<Registered>> {
+        self.list.tools.iter()
     }
 
     /// The definition of the tool with this name, hidden or not.
@@ -153,24 +198,24 @@ impl ToolSet {
 
     /// The definitions that a person sees, in order: all but the hidden ones.
     pub fn visible(&self) -> impl Iterator<Item = &ToolDefinition> {
-        self.tools.iter().map(|registered| &*registered.definition).filter(|definition| !definition.hidden)
+        self.all().filter(|definition| !definition.hidden)
     }
 
     /// All definitions, in order.
     pub fn all(&self) -> impl Iterator<Item = &ToolDefinition> {
-        self.tools.iter().map(|registered| &*registered.definition)
+        self.registered().map(|registered| &*registered.definition)
     }
 
     /// How many tools there are, the hidden ones included.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.tools.len()
+        self.list.tools.len()
     }
 
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.tools.is_empty()
+        self.list.tools.is_empty()
     }
 
     /// Checks parameters as a call does, without calling.
@@ -245,12 +290,12 @@ mod tests {
 
     #[test]
     fn the_first_tool_of_a_name_stays() {
-        let set = ToolSet::default().with(named("a").unwrap()).unwrap();
+        let set = ToolList::default().with(named("a").unwrap()).unwrap();
         assert_eq!(
-            set.with(named("a").unwrap()).unwrap_err().to_string(),
+            set.with(named("a").unwrap()).err().unwrap().to_string(),
             "the tool name `a` is taken by a tool of the host"
         );
-        assert_eq!(set.len(), 1);
+        assert_eq!(set.tools.len(), 1);
     }
 
     #[test]
@@ -269,8 +314,11 @@ mod tests {
 
     #[test]
     fn similar_names_are_offered() {
-        let set = ToolSet::default().with(named("batch_rename_preview").unwrap()).unwrap();
-        let set = set.with(named("word_count").unwrap()).unwrap();
+        let set = ToolList::default().with(named("batch_rename_preview").unwrap()).unwrap();
+        let list = set.with(named("word_count").unwrap()).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let session = crate::Session::new(crate::SessionOptions::new("test"), runtime.handle().clone());
+        let set = ToolSet::new(Arc::new(list), session.downgrade());
         assert_eq!(set.similar_names("batch_rename"), ["batch_rename_preview"]);
         assert_eq!(set.similar_names("zzz"), Vec::<String>::new());
     }

@@ -14,6 +14,11 @@ use crate::LoadErrorKind;
 use crate::discover::unreadable;
 use crate::inspect::{self, Linkage};
 
+/// Larger files are no plugins.
+const LARGEST: u64 = 1 << 30;
+/// How much of a file tells its kind.
+const HEAD: u64 = 1024;
+
 /// Everything that is copied and opened together, with the bytes that were inspected.
 #[derive(Debug)]
 pub(crate) struct Bundle {
@@ -22,6 +27,8 @@ pub(crate) struct Bundle {
     pub(crate) parts: Vec<Part>,
     /// SHA-256 in hexadecimal: of the plugin's file where it stands alone, else of all paths and hashes.
     pub(crate) fingerprint: String,
+    /// The names of all libraries that its parts need.
+    pub(crate) needed: Vec<String>,
 }
 
 /// One file of a bundle.
@@ -42,6 +49,8 @@ impl Bundle {
         let name = PathBuf::from(path.file_name().unwrap_or_default());
         let bytes = read_regular(path)?;
         let inspected = inspect::plugin(&bytes)?;
+        refuse_in_place(directory, &inspected.linkage)?;
+        let mut needed = inspected.linkage.needed.clone();
         let mut waiting = siblings(directory, &name, &inspected.linkage);
         let mut parts = vec![Part::new(name, path.to_owned(), bytes, inspected.linkage.soname)];
         while let Some(relative) = waiting.pop_front() {
@@ -51,11 +60,13 @@ impl Bundle {
             let source = directory.join(&relative);
             let bytes = read_regular(&source)?;
             let linkage = inspect::library(&bytes).map_err(|kind| within(&source, &kind))?;
+            refuse_in_place(directory, &linkage)?;
+            needed.extend(linkage.needed.iter().cloned());
             waiting.extend(siblings(directory, &relative, &linkage));
             parts.push(Part::new(relative, source, bytes, linkage.soname));
         }
         let fingerprint = fingerprint(&parts);
-        Ok(Self { metadata: inspected.metadata, parts, fingerprint })
+        Ok(Self { metadata: inspected.metadata, parts, fingerprint, needed })
     }
 }
 
@@ -91,6 +102,21 @@ fn siblings(directory: &Path, part: &Path, linkage: &Linkage) -> VecDeque<PathBu
     candidates.filter_map(|path| normal(&path)).filter(|path| directory.join(path).is_file()).collect()
 }
 
+/// A search path that names the plugin's own directory, or one that depends on who calls, would open a library that
+/// nobody has looked at.
+fn refuse_in_place(directory: &Path, linkage: &Linkage) -> Result<(), LoadErrorKind> {
+    let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+    for search in linkage.search.iter().filter(|entry| !entry.is_empty() && from_origin(entry).is_none()) {
+        let path = Path::new(search);
+        let inside = path.canonicalize().is_ok_and(|path| path.starts_with(&directory));
+        let found = linkage.needed.iter().find(|name| path.is_relative() || (inside && path.join(name).is_file()));
+        if let Some(library) = found {
+            return Err(LoadErrorKind::OpenedInPlace { library: library.clone(), search: search.clone() });
+        }
+    }
+    Ok(())
+}
+
 /// What follows the mark for "the directory of the library that asks".
 fn from_origin(entry: &str) -> Option<&str> {
     let rest = ["$ORIGIN", "${ORIGIN}", "@loader_path"].iter().find_map(|mark| entry.strip_prefix(mark))?;
@@ -122,8 +148,17 @@ fn read_regular(path: &Path) -> Result<Vec<u8>, LoadErrorKind> {
         let what = if metadata.is_dir() { "a directory" } else { "a device, a pipe or a socket" };
         return Err(LoadErrorKind::NotALibrary { what: what.to_owned() });
     }
-    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0));
-    file.read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
+    if metadata.len() > LARGEST {
+        let what = format!("a file of {} bytes, of which {LARGEST} are the most for a plugin", metadata.len());
+        return Err(LoadErrorKind::NotALibrary { what });
+    }
+    let mut bytes = Vec::new();
+    // What is no object file is known by its beginning, however large it is.
+    file.by_ref().take(HEAD).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
+    if inspect::may_be_library(&bytes) {
+        bytes.reserve(usize::try_from(metadata.len()).unwrap_or(0));
+        file.take(LARGEST).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
+    }
     Ok(bytes)
 }
 
@@ -164,5 +199,21 @@ mod tests {
         assert_eq!(found(&["$ORIGIN/lib"]), ["lib/libother.so", "libdep.so"].map(PathBuf::from));
         assert_eq!(found(&["${ORIGIN}/./lib/.."]), ["libdep.so", "libdep.so"].map(PathBuf::from));
         assert_eq!(found(&["$ORIGIN/..", "/usr/lib", "$ORIGINAL"]), ["libdep.so"].map(PathBuf::from));
+    }
+
+    #[test]
+    fn a_library_is_never_opened_where_it_lies() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("libdep.so"), "").unwrap();
+        let refused = |search: &str| {
+            let linkage =
+                Linkage { soname: None, needed: vec!["libdep.so".to_owned()], search: vec![search.to_owned()] };
+            refuse_in_place(directory.path(), &linkage).err().map(|error| error.code())
+        };
+        assert_eq!(refused(directory.path().to_str().unwrap()), Some("TH0403"));
+        assert_eq!(refused("lib"), Some("TH0403"));
+        assert_eq!(refused("$ORIGIN"), None);
+        assert_eq!(refused("/usr/lib"), None);
+        assert_eq!(refused(""), None);
     }
 }

@@ -30,7 +30,7 @@ pub(crate) fn plugin_files(path: &Path) -> Result<Vec<PathBuf>, LoadError> {
 /// A file system's error as a load error.
 pub(crate) fn unreadable(error: &std::io::Error) -> LoadErrorKind {
     match error.kind() {
-        std::io::ErrorKind::NotFound => LoadErrorKind::NotFound,
+        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => LoadErrorKind::NotFound,
         _ => LoadErrorKind::Unreadable { reason: error.to_string() },
     }
 }

@@ -85,10 +85,12 @@ pub enum LoadErrorKind {
         known: &'static str,
     },
     /// Inspect: built so that a panic ends the process.
-    #[error("`{plugin}` was built with `panic = \"abort\"`, so that its first panic would end the host")]
+    #[error("`{plugin}` was built with `panic = \"{strategy}\"`, so that its first panic would end the host")]
     PanicAborts {
         /// The plugin's name.
         plugin: String,
+        /// The strategy.
+        strategy: String,
     },
     /// Inspect: the note is there, the entry is not.
     #[error("it does not export `{symbol}`")]
@@ -112,6 +114,22 @@ pub enum LoadErrorKind {
         /// The file beside the plugin.
         ours: PathBuf,
         /// The file that is loaded.
+        loaded: PathBuf,
+    },
+    /// Stage: a library would be opened where it lies, unverified, instead of from the private copy.
+    #[error("it looks for {library} in `{search}`, from where that would be opened unverified")]
+    OpenedInPlace {
+        /// The library that it needs.
+        library: String,
+        /// The entry of its search path.
+        search: String,
+    },
+    /// Stage: a library that it needs from the system has the name of one that another plugin brought along.
+    #[error("it needs {library}, and gets {} instead, which another plugin brought along", loaded.display())]
+    NameTaken {
+        /// The library that it needs.
+        library: String,
+        /// The file that is loaded under that name.
         loaded: PathBuf,
     },
     /// Open: the system's loader refused it.
@@ -159,7 +177,7 @@ pub enum LoadErrorKind {
         limit: std::time::Duration,
     },
     /// Create: a tool's definition cannot be read.
-    #[error("tool {index} of `{plugin}` has a definition that cannot be read: {reason}")]
+    #[error("tool number {} of `{plugin}` has a definition that cannot be read: {reason}", index + 1)]
     BadDefinition {
         /// The plugin's name.
         plugin: String,
@@ -169,7 +187,7 @@ pub enum LoadErrorKind {
         reason: String,
     },
     /// Register: a tool was refused; the plugin's other tools are there.
-    #[error("tool {index} of `{plugin}` was left out: {reason}")]
+    #[error("tool number {} of `{plugin}` was left out: {reason}", index + 1)]
     ToolRefused {
         /// The plugin's name.
         plugin: String,
@@ -200,6 +218,8 @@ impl LoadErrorKind {
             Self::NoEntry { .. } => "TH0209",
             Self::NotStaged { .. } => "TH0401",
             Self::SiblingClash { .. } => "TH0402",
+            Self::OpenedInPlace { .. } => "TH0403",
+            Self::NameTaken { .. } => "TH0404",
             Self::NotOpened { .. } => "TH0501",
             Self::OtherVersion { .. } => "TH0601",
             Self::OtherLayout { .. } => "TH0602",
@@ -214,12 +234,12 @@ impl LoadErrorKind {
     #[must_use]
     pub fn fix(&self) -> &'static str {
         match self {
-            Self::NotFound => "check the path",
+            Self::NotFound => "check the path; a plugin's package needs `crate-type = [\"cdylib\"]` to make its file",
             Self::Unreadable { .. } => "give this user the right to read it",
-            Self::EmptyDirectory { .. } => "name the directory that the plugin was built into, or the file itself",
-            Self::NotALibrary { .. } => {
-                "build the plugin with `crate-type = [\"cdylib\"]` and name the library it makes"
+            Self::EmptyDirectory { .. } => {
+                "name the plugin's file, or its directory; its package needs `crate-type = [\"cdylib\"]` to make one"
             }
+            Self::NotALibrary { .. } => "name the shared library that building the plugin makes",
             Self::OtherPlatform { .. } => "build the plugin for this platform",
             Self::Damaged { .. } => "copy or build the file again",
             Self::NotAPlugin { .. } => "export the plugin with `export_plugin!` of toolhost-plugin-sdk",
@@ -230,7 +250,11 @@ impl LoadErrorKind {
                 "update this host, or build the plugin with an older toolhost-plugin-sdk"
             }
             Self::PanicAborts { .. } => "build it with `panic = \"unwind\"`, the default, in its profile",
-            Self::NotStaged { .. } => "make the directory a private one of this user, or choose another",
+            Self::NotStaged { .. } => {
+                "make it a directory of this user alone, or choose another with --cache-dir (`HostBuilder::cache_dir`)"
+            }
+            Self::OpenedInPlace { .. } => "put the library beside the plugin and link with `-rpath,$ORIGIN`",
+            Self::NameTaken { .. } => "load the plugins in separate hosts, or link the library statically into both",
             Self::SiblingClash { .. } => "link the library into the plugin statically, or give it a name of its own",
             Self::NotOpened { .. } => "install the library that is missing, or build the plugin on this system",
             Self::OtherVersion { .. } => "build the plugin with the toolhost-plugin-sdk of this host's version",
@@ -238,7 +262,7 @@ impl LoadErrorKind {
             Self::FactoryFailed { .. } | Self::FactoryTimedOut { .. } => {
                 "mend what the message names, or ask the plugin's author"
             }
-            Self::BadDefinition { .. } | Self::ToolRefused { .. } => "ask the plugin's author to change the tool",
+            Self::BadDefinition { .. } | Self::ToolRefused { .. } => "change the tool, or ask the plugin's author to",
         }
     }
 }

@@ -7,8 +7,8 @@ use rustix::fs::stat;
 use tokio::runtime::Handle;
 use toolhost_abi::note::Metadata;
 use toolhost_abi::root::PluginRootRef;
-use toolhost_core::{Session, SessionOptions};
-use tracing::debug_span;
+use toolhost_core::{Session, SessionOptions, SessionStep};
+use tracing::{debug, debug_span};
 
 use crate::adapter::{Failed, create, open};
 use crate::bundle::Bundle;
@@ -82,6 +82,9 @@ pub enum BuildError {
     /// No directory was given for copies of plugins, and this user has none for caches.
     #[error("this user has no cache directory; set HOME or XDG_CACHE_HOME, or give a directory")]
     NoCacheDirectory,
+    /// The runtime has no time driver, without which nothing can be bounded.
+    #[error("the tokio runtime has no time driver; build it with `enable_time` or `enable_all`")]
+    NoTimer,
     /// The runtime was shut down meanwhile.
     #[error("the runtime was shut down while plugins were loaded")]
     RuntimeGone,
@@ -132,12 +135,21 @@ impl HostBuilder {
     /// [`Host::load_errors`] says why.
     pub async fn build(self) -> Result<Host, BuildError> {
         let runtime = self.runtime.or_else(|| Handle::try_current().ok()).ok_or(BuildError::NoRuntime)?;
+        if !has_timer(&runtime) {
+            return Err(BuildError::NoTimer);
+        }
         let cache = Cache::new(self.cache.or_else(default_cache).ok_or(BuildError::NoCacheDirectory)?);
         let (paths, limits) = (self.plugins, self.limits);
         let loading = runtime.spawn_blocking(move || load_all(&paths, &cache));
         let (plugins, errors) = loading.await.map_err(|_| BuildError::RuntimeGone)?;
         Ok(Host { inner: Arc::new(Inner { runtime, plugins, errors, limits }) })
     }
+}
+
+/// Tokio says so only by a panic.
+fn has_timer(runtime: &Handle) -> bool {
+    let _entered = runtime.enter();
+    std::panic::catch_unwind(|| drop(tokio::time::sleep(Duration::ZERO))).is_ok()
 }
 
 fn default_cache() -> Option<PathBuf> {
@@ -190,8 +202,8 @@ impl Host {
         &self.inner.errors
     }
 
-    /// Opens a session: runs each plugin's factory once, in order, and registers the tools that it makes. The first
-    /// tool of a name stays.
+    /// Opens a session: runs each plugin's factory once, in order, registers the tools that it makes, and tells them
+    /// that the session has started. The first tool of a name stays.
     pub async fn session(&self, options: SessionOptions) -> OpenedSession {
         let session = Session::new(options, self.inner.runtime.clone());
         let mut errors = Vec::new();
@@ -199,6 +211,7 @@ impl Host {
             let kinds = self.add_tools(plugin, &session).await;
             errors.extend(kinds.into_iter().map(|kind| LoadError::new(&plugin.info.path, kind)));
         }
+        session.step(SessionStep::Start).await;
         OpenedSession { session, errors }
     }
 
@@ -259,11 +272,12 @@ fn load_all(paths: &[PathBuf], cache: &Cache) -> (Vec<Loaded>, Vec<LoadError>) {
 fn load(file: &Path, cache: &Cache) -> Result<Loaded, LoadErrorKind> {
     // The spans are how a load's time is attributed to its stages.
     let bundle = debug_span!("inspect").in_scope(|| Bundle::read(file))?;
-    let names = siblings::claim_names(&bundle.parts[1..])?;
+    let names = siblings::claim_names(&bundle)?;
     let staged = debug_span!("stage").in_scope(|| cache.stage(&bundle))?;
     let library = debug_span!("open").in_scope(|| open(&staged))?;
     names.keep();
     let root = debug_span!("check").in_scope(|| library.root(&bundle.metadata))?;
     let info = PluginInfo::new(file, bundle.fingerprint, bundle.metadata);
+    debug!(plugin = info.name, version = info.version, path = %file.display(), fingerprint = info.fingerprint, "loaded");
     Ok(Loaded { info: Arc::new(info), root })
 }

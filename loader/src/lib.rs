@@ -24,6 +24,9 @@
 //! # Ok(()) }
 //! ```
 
+/// Everything about sessions: calls, turns, pending actions, steering, events, the journal.
+pub use toolhost_core as core;
+
 mod adapter;
 mod bundle;
 mod discover;

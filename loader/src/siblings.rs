@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use crate::LoadErrorKind;
-use crate::bundle::{Part, sha256};
+use crate::bundle::{Bundle, Part, sha256};
 
 struct Loaded {
     hash: String,
@@ -37,9 +37,16 @@ impl Drop for Claim {
     }
 }
 
-/// Refuses siblings whose name is taken by other bytes, and takes the names of the rest.
-pub(crate) fn claim_names(siblings: &[Part]) -> Result<Claim, LoadErrorKind> {
+/// Refuses siblings whose name is taken by other bytes, and what needs a library of the system whose name a sibling has
+/// taken; takes the names of the rest.
+pub(crate) fn claim_names(bundle: &Bundle) -> Result<Claim, LoadErrorKind> {
+    let siblings = &bundle.parts[1..];
     let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    let brought: Vec<_> = siblings.iter().map(Part::library_name).collect();
+    let from_system = bundle.needed.iter().filter(|name| !brought.contains(name));
+    if let Some((library, other)) = from_system.filter_map(|name| Some((name, loaded.get(name)?))).next() {
+        return Err(LoadErrorKind::NameTaken { library: library.clone(), loaded: other.source.clone() });
+    }
     for sibling in siblings {
         let soname = sibling.library_name();
         let taken = match loaded.get(&soname) {

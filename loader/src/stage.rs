@@ -1,6 +1,6 @@
 //! Private copies: the bytes that were inspected are the bytes that the system opens, whatever happens to the file.
 
-use std::fs::{self, DirBuilder, File, Permissions};
+use std::fs::{self, DirBuilder, File, Metadata, Permissions};
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 
 use crate::LoadErrorKind;
 use crate::bundle::{Bundle, Part};
+
+/// The mode of a copy.
+const COPY_MODE: u32 = 0o500;
 
 /// A verified copy, ready to be opened.
 #[derive(Debug)]
@@ -44,6 +47,9 @@ impl Cache {
         private_directory(&self.root)?;
         let directory = self.root.canonicalize()?.join(&bundle.fingerprint);
         private_directory(&directory)?;
+        if fs::symlink_metadata(&directory)?.is_symlink() {
+            return Err(io::Error::other(format!("{} is a symlink", directory.display())));
+        }
         if mounted_noexec(&directory)? {
             return in_memory(bundle);
         }
@@ -65,19 +71,30 @@ fn private_directory(path: &Path) -> io::Result<()> {
     if metadata.mode() & 0o022 != 0 {
         return refuse("can be written by other users");
     }
+    if metadata.mode() & 0o077 != 0 {
+        fs::set_permissions(path, Permissions::from_mode(0o700))?;
+    }
     Ok(())
+}
+
+/// Whether nobody else can reach a copy's bytes, by its mode or by another name of the file.
+fn is_private_copy(metadata: &Metadata) -> bool {
+    let own = metadata.uid() == rustix::process::geteuid().as_raw();
+    metadata.is_file() && own && metadata.mode() & 0o7777 == COPY_MODE && metadata.nlink() == 1
 }
 
 fn place(directory: &Path, part: &Part) -> io::Result<()> {
     let target = directory.join(&part.relative);
-    if fs::symlink_metadata(&target).is_ok_and(|metadata| metadata.is_file()) && fs::read(&target)? == part.bytes {
+    if fs::symlink_metadata(&target).is_ok_and(|metadata| is_private_copy(&metadata))
+        && fs::read(&target)? == part.bytes
+    {
         return Ok(());
     }
     let parent = target.parent().unwrap_or(directory);
     private_directory(parent)?;
     let mut file = tempfile::NamedTempFile::new_in(parent)?;
     file.write_all(&part.bytes)?;
-    file.as_file().set_permissions(Permissions::from_mode(0o500))?;
+    file.as_file().set_permissions(Permissions::from_mode(COPY_MODE))?;
     // A new file under the old name: whoever has the old one open keeps it.
     file.persist(&target).map_err(|error| error.error)?;
     Ok(())
@@ -132,7 +149,7 @@ mod tests {
             hash: sha256(text.as_bytes()),
             soname: None,
         };
-        Bundle { metadata, parts: parts.iter().map(part).collect(), fingerprint: "f00".to_owned() }
+        Bundle { metadata, parts: parts.iter().map(part).collect(), fingerprint: "f00".to_owned(), needed: Vec::new() }
     }
 
     #[test]

@@ -116,6 +116,7 @@ where
 
 macro_rules! tuples {
     ($($tool:ident $mark:ident),+) => {
+        #[diagnostic::do_not_recommend]
         impl<$($tool: IntoTools<$mark> + Send, $mark),+> IntoTools<forms::Tuple<($($mark,)+)>> for ($($tool,)+) {
             const ASYNC: bool = $($tool::ASYNC)||+;
 

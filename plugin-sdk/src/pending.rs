@@ -1,9 +1,11 @@
 use std::fmt;
+use std::path::Path;
 use std::pin::Pin;
 
-use serde_json::Value;
-use toolhost_protocol::AgentToolResult;
+use serde_json::{Value, json};
+use toolhost_protocol::{AgentToolResult, Dependency, FileChange};
 
+use crate::changes::{Changes, file_dependency};
 use crate::{ToolError, ToolResult};
 
 type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -46,9 +48,18 @@ pub trait StagedChange: Send + Sync + 'static {
     }
 
     /// What programs may show of it: best an object with a `changes` list of
-    /// [`FileChange`](toolhost_protocol::FileChange).
+    /// [`FileChange`](toolhost_protocol::FileChange), as [`Changes::into_details`] returns it.
     fn details(&self) -> Option<Value> {
         None
+    }
+
+    /// What has to be as it was at the preview. The host verifies all of it right before it applies; where anything
+    /// has changed, `apply` does not run, and the action stays pending.
+    ///
+    /// Asked once, when the action is pushed; so look at files when the preview is made, best through
+    /// [`Changes::dependencies`] or [`file_dependency`], not in here.
+    fn depends_on(&self) -> Vec<Dependency> {
+        Vec::new()
     }
 }
 
@@ -72,12 +83,17 @@ pub struct PendingAction {
     label: String,
     source_tool_name: Option<String>,
     details: Option<Value>,
+    changes: Option<Vec<FileChange>>,
+    depends_on: Vec<Dependency>,
     apply: Apply,
     reject: Option<Reject>,
 }
 
 impl PendingAction {
     /// An action with this label and this way to apply it.
+    ///
+    /// `async |reason| ..` serves where nothing is captured; a closure that captures is
+    /// `move |reason| { let mine = mine.clone(); async move { .. } }`, since it may run more than once.
     pub fn new<F, Fut>(label: impl Into<String>, apply: F) -> Self
     where
         F: Fn(String) -> Fut + Send + Sync + 'static,
@@ -87,6 +103,8 @@ impl PendingAction {
             label: label.into(),
             source_tool_name: None,
             details: None,
+            changes: None,
+            depends_on: Vec::new(),
             apply: Box::new(move |reason| Box::pin(apply(reason))),
             reject: None,
         }
@@ -112,6 +130,30 @@ impl PendingAction {
     pub fn details(mut self, details: Value) -> Self {
         self.details = Some(details);
         self
+    }
+
+    /// The same action with its changes to files. They become the `changes` list of the details (details that are no
+    /// object then stand beside it, under `details`), and the action depends on what they depend on.
+    pub fn changes(mut self, changes: Changes) -> Self {
+        self.depends_on.extend(changes.dependencies());
+        self.changes.get_or_insert_default().extend(changes.into_list());
+        self
+    }
+
+    /// The same action, which depends on this too; see [`StagedChange::depends_on`].
+    pub fn depends_on(mut self, dependency: Dependency) -> Self {
+        self.depends_on.push(dependency);
+        self
+    }
+
+    /// The same action, which depends on the file at this absolute path being as it is now: on its content, or on its
+    /// absence. See [`file_dependency`].
+    ///
+    /// # Errors
+    ///
+    /// When the path is relative, when it leads to something else than a file, and when that cannot be read.
+    pub fn depends_on_file(self, path: impl AsRef<Path>) -> Result<Self, ToolError> {
+        Ok(self.depends_on(file_dependency(path)?))
     }
 }
 
@@ -142,7 +184,21 @@ impl StagedChange for PendingAction {
     }
 
     fn details(&self) -> Option<Value> {
-        self.details.clone()
+        let Some(changes) = &self.changes else {
+            return self.details.clone();
+        };
+        match self.details.clone() {
+            Some(Value::Object(mut details)) => {
+                details.insert("changes".to_owned(), json!(changes));
+                Some(Value::Object(details))
+            }
+            Some(other) => Some(json!({ "changes": changes, "details": other })),
+            None => Some(json!({ "changes": changes })),
+        }
+    }
+
+    fn depends_on(&self) -> Vec<Dependency> {
+        self.depends_on.clone()
     }
 }
 
@@ -161,5 +217,42 @@ impl PendingActionId {
 impl fmt::Display for PendingActionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn action() -> PendingAction {
+        PendingAction::new("x", async |_reason| Ok("".into()))
+    }
+
+    #[test]
+    fn changes_join_the_details_in_any_order() {
+        let changes = || Changes::new().rename("/a", "/b");
+        let list = json!([{"path": "/b", "kind": "rename", "oldPath": "/a"}]);
+        assert_eq!(StagedChange::details(&action()), None);
+        assert_eq!(StagedChange::details(&action().changes(changes())), Some(json!({"changes": list})));
+        for both in
+            [action().details(json!({"n": 1})).changes(changes()), action().changes(changes()).details(json!({"n": 1}))]
+        {
+            assert_eq!(StagedChange::details(&both), Some(json!({"n": 1, "changes": list})));
+        }
+        let odd = action().details(json!(1)).changes(changes());
+        assert_eq!(StagedChange::details(&odd), Some(json!({"changes": list, "details": 1})));
+    }
+
+    #[test]
+    fn dependencies_of_all_sources_add_up() {
+        let tmp = tempfile::tempdir().unwrap();
+        let missing = tmp.path().join("missing");
+        let action = action()
+            .depends_on(Dependency::absent("/c"))
+            .changes(Changes::new().rename("/a", "/b"))
+            .depends_on_file(&missing)
+            .unwrap();
+        let expected = [Dependency::absent("/c"), Dependency::absent("/b"), Dependency::absent(&missing)];
+        assert_eq!(StagedChange::depends_on(&action), expected);
     }
 }

@@ -38,16 +38,16 @@ pub struct FileChange {
     /// A unified diff of the content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
-    /// The whole text before.
+    /// The whole text before; left out where it is large, or no text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub old_text: Option<String>,
-    /// The whole text after.
+    /// The whole text after; left out where it is large, or no text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new_text: Option<String>,
     /// The content is no text.
     #[serde(skip_serializing_if = "is_false")]
     pub binary: bool,
-    /// The diff or the texts were cut.
+    /// The diff was cut, or left out for its size.
     #[serde(skip_serializing_if = "is_false")]
     pub truncated: bool,
 }
@@ -99,14 +99,14 @@ impl FileChange {
     }
 }
 
-fn split(path: &Path) -> (Option<String>, Option<String>) {
+pub(crate) fn split(path: &Path) -> (Option<String>, Option<String>) {
     match path.to_str() {
         Some(text) => (Some(text.to_owned()), None),
         None => (None, Some(encode(path))),
     }
 }
 
-fn join(text: Option<&str>, bytes: Option<&str>) -> Option<PathBuf> {
+pub(crate) fn join(text: Option<&str>, bytes: Option<&str>) -> Option<PathBuf> {
     text.map(PathBuf::from).or_else(|| bytes.and_then(|bytes| decode(bytes).ok()))
 }
 

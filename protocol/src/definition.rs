@@ -28,6 +28,9 @@ pub struct ToolDefinition {
     /// Stages changes, so that a model is offered `resolve` together with it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub deferrable: bool,
+    /// Several calls of it may run at once in one session; otherwise they wait for each other.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub parallel: bool,
 }
 
 impl ToolDefinition {
@@ -42,6 +45,7 @@ impl ToolDefinition {
             effect: Effect::default(),
             hidden: false,
             deferrable: false,
+            parallel: false,
         }
     }
 

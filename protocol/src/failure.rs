@@ -6,6 +6,9 @@ use serde_json::Value;
 /// The code of a failure that means: the world changed since the preview, and nothing was done.
 pub const STALE: &str = "stale";
 
+/// The code of a failure that means: the parameters satisfy the schema, and still do not fit the tool.
+pub const PARAMETERS: &str = "parameters";
+
 /// Why a tool, an apply or a reject failed, as it crosses from plugin to host.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

@@ -25,6 +25,20 @@ impl fmt::Display for ResolveAction {
     }
 }
 
+/// Who asks for a resolve, or decides on one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum Actor {
+    /// The program that owns the session.
+    #[default]
+    Host,
+    /// The model, through a tool call.
+    Model,
+    /// A person.
+    Human,
+}
+
 /// The parameters of `resolve`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -37,23 +51,33 @@ pub struct ResolveRequest {
     /// Which pending action; the topmost where it is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
+    /// Who asks. Never part of the parameters, which a model writes.
+    #[serde(skip)]
+    pub by: Actor,
 }
 
 impl ResolveRequest {
     /// Applies the topmost action.
     pub fn apply(reason: impl Into<String>) -> Self {
-        Self { action: ResolveAction::Apply, reason: reason.into(), id: None }
+        Self { action: ResolveAction::Apply, reason: reason.into(), id: None, by: Actor::Host }
     }
 
     /// Discards the topmost action.
     pub fn discard(reason: impl Into<String>) -> Self {
-        Self { action: ResolveAction::Discard, reason: reason.into(), id: None }
+        Self { action: ResolveAction::Discard, reason: reason.into(), id: None, by: Actor::Host }
     }
 
     /// The same for the action with this id, wherever it stands in the stack.
     #[must_use]
     pub fn with_id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
+        self
+    }
+
+    /// The same, asked for by somebody else than the program.
+    #[must_use]
+    pub fn by(mut self, actor: Actor) -> Self {
+        self.by = actor;
         self
     }
 }
@@ -76,6 +100,9 @@ pub struct ResolveDetails {
     /// The action's id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
+    /// Who decided, where somebody else than the asking program or model had a say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resolved_by: Option<String>,
     /// The details that apply or reject returned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_result_details: Option<Value>,
@@ -90,6 +117,7 @@ impl ResolveDetails {
             source_tool_name: None,
             label: None,
             id: None,
+            resolved_by: None,
             source_result_details: None,
         }
     }

@@ -1,11 +1,11 @@
 //! One call: its parameters, its updates, its end.
 
 use serde_json::{Value, json};
-use toolhost_core::Violation;
+use toolhost_core::{EventKind, Violation};
 use toolhost_loader::CallError;
 use toolhost_tests::Fixture;
 
-use crate::support::{Pipe, poll_once, session, session_of, stage_one, store, text};
+use crate::support::{Pipe, bounded, labels, next_event, poll_once, session, session_of, stage_one, store, text};
 
 async fn violations(tool: &str, parameters: Value) -> Vec<(String, String)> {
     let session = session().await;
@@ -41,6 +41,34 @@ async fn every_violation_is_reported_by_its_place_before_the_tool_runs() {
     let expected = [at("/digit", "10 is greater than the maximum of 9")];
     assert_eq!(violations("echo", json!({"text": "x", "digit": 10})).await, expected);
     assert_eq!(violations("echo", json!("x")).await, [at("", "\"x\" is not of type \"object\"")]);
+    let unknown = "Additional properties are not allowed ('unknown' was unexpected)";
+    assert_eq!(violations("echo", json!({"text": "x", "unknown": [1]})).await, [at("", unknown)]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_number_that_the_schema_takes_and_the_tool_cannot_hold_is_refused_as_a_parameter() {
+    let expected = [at("", "invalid value: integer `4294967296`, expected u32")];
+    assert_eq!(violations("updates", json!({"count": 4_294_967_296_u64})).await, expected);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn parameters_of_a_wrong_type_are_put_right_where_that_loses_nothing() {
+    let session = session().await;
+    let result = session.call("echo", json!({"text": 5, "digit": " 7 "})).await.unwrap();
+    assert_eq!(result.to_text(), r#"{"text":"5","digit":7}"#);
+    let result = session.call("echo", json!({"text": "x", "digit": 3.0})).await.unwrap();
+    assert_eq!(result.to_text(), r#"{"text":"x","digit":3}"#);
+
+    let actions = json!([{"label": 1, "apply": text("{reason}")}]);
+    session.call("stage", json!({"actions": actions.to_string()})).await.unwrap();
+    assert_eq!(labels(&session), ["1"]);
+    let result = session.call("resolve", json!({"action": "apply", "reason": 7, "id": null})).await.unwrap();
+    assert_eq!(result.to_text(), "7");
+
+    // One that cannot be put right, and all is refused as it came.
+    let digit = at("/digit", "\"7.5\" is not of types \"null\", \"integer\"");
+    let expected = [digit, at("/text", "5 is not of type \"string\"")];
+    assert_eq!(violations("echo", json!({"text": 5, "digit": "7.5"})).await, expected);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -49,8 +77,8 @@ async fn the_parameters_of_resolve_are_checked_as_any_others() {
     stage_one(&session, json!({"label": "a"})).await;
     for (parameters, violation) in [
         (json!({"action": "apply"}), "\"reason\" is a required property"),
-        (json!({"action": "undo", "reason": ""}), "/action: \"undo\" is not one of \"apply\" or \"discard\""),
-        (json!({"action": "apply", "reason": 7}), "/reason: 7 is not of type \"string\""),
+        (json!({"action": "undo", "reason": ""}), "/action: \"undo\" is not one of \"apply\", \"discard\""),
+        (json!({"action": "apply", "reason": [7]}), "/reason: [7] is not of type \"string\""),
     ] {
         let error = session.call("resolve", parameters.clone()).await.unwrap_err();
         let text = format!("invalid parameters for tool `resolve`:\n- {violation}\nreceived: {parameters}");
@@ -73,7 +101,7 @@ async fn an_unknown_tool_is_an_error_that_names_those_near_it() {
 async fn parameters_and_results_cross_unchanged() {
     let session = session().await;
     let text = "Zürich \u{1F5FB} \0 \"\\ \u{2028}".repeat(1000);
-    let result = session.call("echo", json!({"text": text, "unknown": [1]})).await.unwrap();
+    let result = session.call("echo", json!({"text": text})).await.unwrap();
     let echoed: Value = serde_json::from_str(&result.to_text()).unwrap();
     assert_eq!(echoed, json!({"text": text, "digit": null}));
 
@@ -173,6 +201,36 @@ async fn calls_of_one_tool_overlap() {
     for call in calls {
         assert_eq!(call.await.unwrap().unwrap().to_text(), "stopped: true");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_of_a_tool_that_is_not_parallel_wait_for_each_other() {
+    let session = session().await;
+    let mut events = session.events();
+    let (gate, answer) = (Pipe::new(), Pipe::new());
+    let parameters = json!({"gate": gate.path(), "answer": answer.path(), "act": "update", "wait": true});
+    let mut calls = [session.call("spawned", parameters.clone()), session.call("spawned", parameters)];
+    let cancellations = calls.each_ref().map(toolhost_core::Call::cancellation);
+    for call in &mut calls {
+        assert!(poll_once(call).is_pending());
+    }
+    for (mut call, cancellation) in calls.into_iter().zip(cancellations) {
+        // The one before has ended, so that this one runs.
+        assert!(poll_once(&mut call).is_pending());
+        cancellation.cancel();
+        assert_eq!(bounded(call).await.unwrap().to_text(), "spawned");
+    }
+    let mut seen = Vec::new();
+    for _ in 0..4 {
+        seen.push(match next_event(&mut events).await.kind {
+            EventKind::ToolStart { call, .. } => ("start", call),
+            EventKind::ToolEnd { call, .. } => ("end", call),
+            other => panic!("{other:?}"),
+        });
+    }
+    let (one, two) = (seen[0].1, seen[2].1);
+    assert_ne!(one, two);
+    assert_eq!(seen, [("start", one), ("end", one), ("start", two), ("end", two)]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

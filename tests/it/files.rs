@@ -11,7 +11,9 @@ use toolhost_tests::{Artifact, Fixture};
 
 use crate::support::{ARTIFACTS, host, make_pipe, open, plugin, texts};
 
-const NO_LIBRARY: &str = "build the plugin with `crate-type = [\"cdylib\"]` and name the library it makes (TH0201)";
+const NOT_FOUND: &str = "there is no such file or directory; check the path; a plugin's package needs `crate-type = \
+                         [\"cdylib\"]` to make its file (TH0101)";
+const NO_LIBRARY: &str = "name the shared library that building the plugin makes (TH0201)";
 
 async fn assert_works(host: &Host) {
     let session = open(host, SessionOptions::new("test")).await;
@@ -40,7 +42,7 @@ async fn bad_files_are_refused_with_their_reason_and_the_good_one_beside_them_lo
         ("c bytes.so", format!("it is a file of an unknown kind, not a shared library; {NO_LIBRARY}")),
         ("d directory.so", format!("it is a directory, not a shared library; {NO_LIBRARY}")),
         ("e pipe.so", format!("it is a device, a pipe or a socket, not a shared library; {NO_LIBRARY}")),
-        ("f dangling.so", "there is no such file or directory; check the path (TH0101)".to_owned()),
+        ("f dangling.so", NOT_FOUND.to_owned()),
         ("g no plugin.so", no_plugin()),
         ("h program.so", no_plugin()),
     ];
@@ -65,10 +67,10 @@ async fn paths_that_lead_nowhere_are_refused_by_name() {
     symlink(path("round"), path("round")).unwrap();
     let paths = ["absent.so", "empty", "directory.so", "round"].map(path);
     let host = host(paths.iter().cloned().chain([plugin(Fixture::Second)])).await;
-    let empty = "the directory holds no `.so` file; name the directory that the plugin was built into, or the file \
-                 itself (TH0103)";
+    let empty = "the directory holds no `.so` file; name the plugin's file, or its directory; its package needs \
+                 `crate-type = [\"cdylib\"]` to make one (TH0103)";
     let expected = [
-        "there is no such file or directory; check the path (TH0101)",
+        NOT_FOUND,
         empty,
         empty,
         "it cannot be read: Too many levels of symbolic links (os error 40); give this user the right to read it \

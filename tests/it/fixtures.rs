@@ -19,9 +19,14 @@ fn every_directory_of_the_fixtures_is_known_to_the_tests() {
 
 #[test]
 fn every_fixture_is_named_by_a_test() {
-    let sources = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("it")).unwrap();
-    let text: String = sources.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap()).collect();
+    let text = sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("it"));
     for fixture in Fixture::ALL {
         assert!(text.contains(&format!("Fixture::{fixture:?}")), "{fixture:?}");
     }
+}
+
+/// The text of all files in a directory, however deep.
+fn sources(directory: &Path) -> String {
+    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    entries.map(|path| if path.is_dir() { sources(&path) } else { fs::read_to_string(path).unwrap() }).collect()
 }

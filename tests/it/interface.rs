@@ -74,7 +74,7 @@ async fn a_note_that_lies_is_refused() {
         (
             b"\"unwind\"",
             b"\"ignore\"",
-            "`note-only` was built with `panic = \"abort\"`, so that its first panic would end the host; build it with \
+            "`note-only` was built with `panic = \"ignore\"`, so that its first panic would end the host; build it with \
              `panic = \"unwind\"`, the default, in its profile (TH0208)"
                 .to_owned(),
         ),

@@ -4,12 +4,15 @@
 #![allow(clippy::unwrap_used)]
 
 mod calls;
+mod cli;
 mod ends;
 mod factories;
 mod files;
 mod fixtures;
 mod flight;
 mod interface;
+mod journal;
+mod life;
 mod names;
 mod panics;
 mod rename;
@@ -18,3 +21,4 @@ mod sessions;
 mod siblings;
 mod support;
 mod tokio_inside;
+mod turns;

@@ -9,9 +9,10 @@ use toolhost_tests::Fixture;
 
 use crate::support::{host, host_of, plugin, texts};
 
-fn left_out(index: usize, reason: &str) -> String {
+fn left_out(number: usize, reason: &str) -> String {
     format!(
-        "{}: tool {index} of `names` was left out: {reason}; ask the plugin's author to change the tool (TH0801)",
+        "{}: tool number {number} of `names` was left out: {reason}; change the tool, or ask the plugin's author to \
+         (TH0801)",
         plugin(Fixture::Names).display()
     )
 }
@@ -23,10 +24,10 @@ async fn a_tool_is_left_out_for_its_name_and_the_rest_of_its_plugin_is_there() {
     let not_allowed = "the tool name \"not a name\" is not allowed: use 1 to 64 of a-z, A-Z, 0-9, `_` and `-`";
     let no_object = "the parameters of tool `text` have no usable schema: its type has to be `object`";
     let expected = [
-        left_out(0, "the tool name `resolve` is reserved for the host"),
-        left_out(1, not_allowed),
-        left_out(2, "the tool name `echo` is taken by stage 0.1.0"),
-        left_out(3, no_object),
+        left_out(1, "the tool name `resolve` is reserved for the host"),
+        left_out(2, not_allowed),
+        left_out(3, "the tool name `echo` is taken by stage 0.1.0"),
+        left_out(4, no_object),
     ];
     assert_eq!(texts(&opened.errors), expected);
     assert_eq!(opened.session.call("kept", json!({})).await.unwrap().to_text(), "kept");
@@ -42,8 +43,8 @@ async fn the_first_plugin_keeps_the_name() {
     let host = host_of(&[Fixture::Names, Fixture::Stage]).await;
     let opened = host.session(SessionOptions::new("test")).await;
     let text = format!(
-        "{}: tool 1 of `stage` was left out: the tool name `echo` is taken by names 0.1.0; ask the plugin's author \
-         to change the tool (TH0801)",
+        "{}: tool number 2 of `stage` was left out: the tool name `echo` is taken by names 0.1.0; change the tool, or \
+         ask the plugin's author to (TH0801)",
         plugin(Fixture::Stage).display()
     );
     assert_eq!(texts(&opened.errors).last(), Some(&text));

@@ -60,7 +60,7 @@ impl Photos {
 }
 
 const PREVIEW: &str = "2 files to rename, 1 unchanged:\nIMG_1 (Zürich).JPG -> trip_1 (Zürich).JPG\nIMG_2.JPG -> \
-                       trip_2.JPG\nNothing is renamed yet. Call resolve to apply or discard.";
+                       trip_2.JPG\nNothing is renamed yet.";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_preview_lists_every_new_name_and_changes_nothing() {
@@ -90,8 +90,8 @@ async fn a_discard_changes_nothing() {
     let photos = Photos::new().await;
     photos.preview().await;
     let details = photos.details("discard", "wrong trip", top(&photos.session).id());
-    let text = "Dropped the renaming of 2 files; every name is as it was. Reason: wrong trip\nIMG_1 (Zürich).JPG -> \
-                trip_1 (Zürich).JPG\nIMG_2.JPG -> trip_2.JPG";
+    let text = "Nothing was renamed. Reason: wrong trip\nDropped, 2 files:\nIMG_1 (Zürich).JPG -> trip_1 \
+                (Zürich).JPG\nIMG_2.JPG -> trip_2.JPG";
     assert_eq!(discard(&photos.session, "wrong trip").await, said(text, details));
     assert_eq!(photos.names(), PHOTOS);
 }
@@ -100,9 +100,9 @@ async fn a_discard_changes_nothing() {
 async fn a_rename_whose_files_changed_is_stale_and_renames_nothing() {
     type Change = fn(&Photos);
     let changes: [(Change, &str); 3] = [
-        (|photos| fs::write(photos.path("IMG_2.JPG"), "edited since").unwrap(), "IMG_2.JPG: was modified"),
-        (|photos| fs::remove_file(photos.path("IMG_2.JPG")).unwrap(), "IMG_2.JPG: is gone"),
-        (|photos| fs::write(photos.path("trip_2.JPG"), "mine").unwrap(), "trip_2.JPG: exists now"),
+        (|photos| fs::write(photos.path("IMG_2.JPG"), "edited since").unwrap(), "IMG_2.JPG\" was modified or replaced"),
+        (|photos| fs::remove_file(photos.path("IMG_2.JPG")).unwrap(), "IMG_2.JPG\" is gone"),
+        (|photos| fs::write(photos.path("trip_2.JPG"), "mine").unwrap(), "trip_2.JPG\" exists now"),
     ];
     for (change, difference) in changes {
         let photos = Photos::new().await;
@@ -112,9 +112,11 @@ async fn a_rename_whose_files_changed_is_stale_and_renames_nothing() {
         let before = photos.names();
         let resolution = photos.session.resolve(ResolveRequest::apply("go")).await;
         assert_eq!(resolution.status, ResolveStatus::ApplyFailed { code: Some("stale".to_owned()) });
+        let directory = photos.path("");
+        let directory = directory.to_str().unwrap().trim_end_matches('/');
         let text = format!(
-            "Apply failed: the files changed since the preview, so nothing was renamed; discard it and preview \
-             again:\n- {difference}"
+            "Apply failed: something changed since the preview, so nothing was applied; discard it and preview \
+             again:\n- \"{directory}/{difference}"
         );
         let expected = failed(&text, photos.details("apply", "go", &id));
         assert_eq!(serde_json::to_value(resolution.result).unwrap(), expected);

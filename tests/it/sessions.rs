@@ -121,11 +121,18 @@ async fn definitions_say_what_the_author_wrote() {
         "name": "second",
         "label": "Second",
         "description": "Stages one action without a word of its source",
-        "parameters": {"type": "object", "properties": properties, "required": ["label"]},
+        "parameters": {
+            "type": "object",
+            "properties": properties,
+            "required": ["label"],
+            "additionalProperties": false,
+        },
         "effect": "changes",
     });
     assert_eq!(definition, expected);
     let tools = session.tools();
+    let echo = serde_json::to_value(tools.definition("echo").unwrap()).unwrap();
+    assert_eq!((&echo["effect"], &echo["parallel"]), (&json!("readOnly"), &json!(true)));
     let stage = tools.definition("stage").unwrap();
     assert_eq!((stage.summary(), stage.deferrable), ("Stages what its parameters say.", true));
     let origin = tools.origin("second").unwrap();

@@ -5,11 +5,14 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use toolhost_core::Pending;
+use tokio::sync::oneshot;
+use toolhost_core::{Event, EventStream, NextEvent, Pending};
 use toolhost_loader::{AgentToolResult, Host, LoadError, PendingActionStore, Session, SessionOptions};
 use toolhost_tests::{Artifact, Artifacts, Fixture};
 
@@ -35,7 +38,7 @@ pub(crate) async fn host_of(fixtures: &[Fixture]) -> Host {
 
 /// A session of this host, for which every tool can be made.
 pub(crate) async fn open(host: &Host, options: SessionOptions) -> Session {
-    let opened = host.session(options).await;
+    let opened = bounded(host.session(options)).await;
     assert_eq!(texts(&opened.errors), Vec::<String>::new());
     opened.session
 }
@@ -132,10 +135,48 @@ pub(crate) fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
     Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
 }
 
+/// Far more than anything takes here. It is no part of any case: it only ends one that would hang.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// The future's output, or a panic where it hangs.
+pub(crate) async fn bounded<T>(future: impl Future<Output = T>) -> T {
+    in_time(future).await.expect("it does not end")
+}
+
+/// The future's output, where it does not hang. A thread of its own takes the time: the runtime cannot where a plugin
+/// holds up all of its threads.
+async fn in_time<T>(future: impl Future<Output = T>) -> Option<T> {
+    let (ended, end) = mpsc::channel::<()>();
+    let (hang, hangs) = oneshot::channel();
+    std::thread::spawn(move || {
+        if end.recv_timeout(LIMIT) == Err(RecvTimeoutError::Timeout) {
+            let _ = hang.send(());
+        }
+    });
+    let output = tokio::select! {
+        output = future => Some(output),
+        Ok(()) = hangs => None,
+    };
+    drop(ended);
+    output
+}
+
+/// What happens next in a session.
+pub(crate) async fn next_event(events: &mut EventStream) -> Event {
+    match bounded(events.next()).await {
+        Some(NextEvent::Event(event)) => event,
+        other => panic!("{other:?}"),
+    }
+}
+
 /// A named pipe at which a plugin waits until the test lets it go, or through which it tells the test something.
+///
+/// Nobody waits at it for ever: a wait of the test is bounded, and one of a plugin ends with the pipe.
 pub(crate) struct Pipe {
     path: PathBuf,
     _directory: TempDir,
+    /// Opened at the end, and closed after the directory is gone.
+    last: Option<File>,
 }
 
 impl Pipe {
@@ -143,7 +184,7 @@ impl Pipe {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("pipe");
         make_pipe(&path);
-        Self { path, _directory: directory }
+        Self { path, _directory: directory, last: None }
     }
 
     pub(crate) fn path(&self) -> &str {
@@ -152,8 +193,7 @@ impl Pipe {
 
     /// Ends when a plugin waits at the pipe, which it does until what this returns is dropped.
     pub(crate) async fn reached(&self) -> File {
-        let path = self.path.clone();
-        tokio::task::spawn_blocking(move || File::options().write(true).open(path).unwrap()).await.unwrap()
+        self.waited(|path| File::options().write(true).open(path).unwrap()).await
     }
 
     /// Whether a plugin waits at the pipe now.
@@ -164,8 +204,30 @@ impl Pipe {
 
     /// What a plugin writes into the pipe, once it has.
     pub(crate) async fn told(&self) -> String {
-        tokio::fs::read_to_string(&self.path).await.unwrap()
+        self.waited(|path| fs::read_to_string(path).unwrap()).await
     }
+
+    /// What comes of waiting for the other end. Where that takes too long, the thread that waits is let go first: the
+    /// runtime could not end without it.
+    async fn waited<T: Send + 'static>(&self, wait: impl FnOnce(PathBuf) -> T + Send + 'static) -> T {
+        let path = self.path.clone();
+        let Some(waited) = in_time(tokio::task::spawn_blocking(move || wait(path))).await else {
+            drop(both_ends(&self.path));
+            panic!("nobody opened the other end of {}", self.path.display());
+        };
+        waited.unwrap()
+    }
+}
+
+impl Drop for Pipe {
+    fn drop(&mut self) {
+        self.last = both_ends(&self.path).ok();
+    }
+}
+
+/// Opens a pipe in a way that waits for nobody, and lets everybody go who waits for the other end.
+fn both_ends(path: &Path) -> std::io::Result<File> {
+    File::options().read(true).write(true).open(path)
 }
 
 pub(crate) fn make_pipe(path: &Path) {

@@ -41,6 +41,8 @@ fixtures! {
     Empty = "empty",
     /// A factory that awaits, and ends as the session's id says.
     Factory = "factory",
+    /// Keeps a log of its session, waits at gates, and depends on files.
+    Life = "life",
     /// Tools that a session refuses, and one that it takes.
     Names = "names",
     /// A shared library that is no plugin.
@@ -53,6 +55,8 @@ fixtures! {
     OtherVersion = "other-version",
     /// Panics wherever a plugin can.
     Panics = "panics",
+    /// Prints wherever it can, and blocks without awaiting.
+    Rude = "rude",
     /// A second plugin with a staging tool of its own, and a hidden tool.
     Second = "second",
     /// Needs a library beside it.
@@ -133,3 +137,8 @@ impl Artifacts {
         Build::new(manifest).target_dir(self.directory().join(target)).locked()
     }
 }
+
+/// The code blocks of the README, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+pub struct Readme;

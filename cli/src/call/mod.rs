@@ -1,39 +1,44 @@
 //! `toolhost call`: a preview, a decision, its outcome.
 
 mod ask;
+mod diff;
 mod params;
 mod report;
 mod resolving;
 
 use std::cell::Cell;
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::Value;
-use toolhost_core::{AgentToolResult, CallError, EndReason, Pending, Session, preview_hash};
+use toolhost_core::{
+    AgentToolResult, CallError, CallRequest, Cancellation, EndReason, EndReport, Pending, RESOLVE, RunOptions, Session,
+    TurnEvent, preview_hash,
+};
 
-use crate::args;
+use crate::args::{self, Plugins};
 use crate::error::{CliError, FAILED, OK, STALE};
-use crate::load::load;
+use crate::journal;
+use crate::load::{Settings, load};
 use crate::output::Output;
+use crate::plain::{plain, title};
 use crate::signals::Signals;
 use report::Report;
 use resolving::{Decision, Resolving};
 
-/// How long a tool that was asked to stop may take before it is stopped where it is.
-const GRACE: Duration = Duration::from_secs(2);
-
 pub(crate) async fn run(
     call: &args::Call,
-    plugins: &[PathBuf],
+    plugins: &Plugins,
     output: &Output,
     signals: Signals,
 ) -> Result<u8, CliError> {
-    let loaded = load(plugins, call.cwd.as_deref(), &signals).await?;
-    loaded.report_errors(output);
-    loaded.require_tools()?;
+    let journal = journal::prepare(call.journal_dir.as_deref(), output);
+    let loaded = load(plugins, Settings { cwd: call.cwd.as_deref(), journal }, &signals).await?;
+    loaded.require_tools(output)?;
     let tools = loaded.session.tools();
+    if call.tool == RESOLVE {
+        let fix = "call the tool that stages the change, with --apply REASON or --discard REASON";
+        return Err(CliError::usage("resolve", "here a change is resolved by the call that stages it", fix));
+    }
     let tool = tools
         .definition(&call.tool)
         .ok_or_else(|| CliError::unknown_tool(&call.tool, &tools.similar_names(&call.tool)))?;
@@ -41,8 +46,17 @@ pub(crate) async fn run(
     let command = Command { call, output, signals, session: loaded.session, asked: Cell::new(false) };
     let outcome = command.run(parameters).await;
     // Whatever is left over, an error's way out included, is discarded here.
-    command.end(outcome.as_ref().err()).await;
-    outcome
+    let ended = command.end(outcome.as_ref().err()).await;
+    let (code, report) = outcome?;
+    report.finish(&ended);
+    let code = if code == OK && !is_clean(&ended) { FAILED } else { code };
+    Ok(command.signals.received().unwrap_or(code))
+}
+
+/// Whether all that was left over is gone without a trace.
+fn is_clean(ended: &EndReport) -> bool {
+    let cleaned_up = ended.discarded.iter().all(|resolution| resolution.status.is_success());
+    cleaned_up && ended.not_cleaned_up.is_empty() && ended.unknown.is_none()
 }
 
 struct Command<'a> {
@@ -55,15 +69,19 @@ struct Command<'a> {
 }
 
 impl Command<'_> {
-    async fn run(&self, parameters: Value) -> Result<u8, CliError> {
+    /// Returns the exit code, and what is to be said once the session has ended.
+    async fn run(&self, parameters: Value) -> Result<(u8, Report<'_>), CliError> {
         let result = self.preview(parameters).await?;
         let staged = self.staged();
         let hash = preview_hash(&staged.iter().rev().map(AsRef::as_ref).collect::<Vec<_>>());
         let mut report = Report::new(self.output, result, hash);
-        report.show_preview();
+        report.show_preview(&staged, self.session.cwd());
+        // Showing it may have taken long, where somebody reads slowly.
+        if let Some(code) = self.signals.received() {
+            return Err(CliError::interrupted(code));
+        }
         if report.tool_failed() {
-            report.finish();
-            return Ok(FAILED);
+            return Ok((FAILED, report));
         }
         let decision = self.decision(&staged);
         if let (Some(expected), Some(hash)) = (&self.call.expect, &report.preview_hash)
@@ -75,34 +93,36 @@ impl Command<'_> {
             Some(decision) => Resolving::new(&self.session, &self.signals, &mut report).run(decision, &staged).await,
             None => OK,
         };
-        report.finish();
-        Ok(self.signals.received().unwrap_or(code))
+        Ok((code, report))
     }
 
-    /// Runs the tool, with its progress on a terminal.
+    /// Runs the tool, with its progress on a terminal. A tool that does not stop when asked to is left behind.
     async fn preview(&self, parameters: Value) -> Result<AgentToolResult, CliError> {
-        let mut running = self.session.call(&self.call.tool, parameters);
-        let cancellation = running.cancellation();
-        let progress = async {
-            while let Some(update) = running.next_update().await {
-                self.output.progress(&update.to_text());
+        let cancel = Cancellation::new();
+        let call = CallRequest::new("preview", &self.call.tool, parameters);
+        let mut turn = self.session.tools().run(vec![call], RunOptions::default().cancel(cancel.clone()));
+        loop {
+            let event = tokio::select! {
+                event = turn.next() => event,
+                _code = self.signals.wait(), if !cancel.is_cancelled() => {
+                    self.output.note("Interrupted; waiting for the tool to stop.");
+                    cancel.cancel();
+                    continue;
+                }
+            };
+            match event {
+                Some(TurnEvent::Update { update, .. }) => self.output.progress(&plain(&update.to_text())),
+                Some(TurnEvent::Done { outcome, .. }) => return outcome.map_err(|error| self.refused(&error)),
+                _ => return Err(CliError::failed("call", "the call ended without an outcome")),
             }
-            running.await
-        };
-        tokio::pin!(progress);
-        let outcome = tokio::select! {
-            outcome = &mut progress => outcome,
-            code = self.signals.wait() => {
-                cancellation.cancel();
-                let _ = tokio::time::timeout(GRACE, progress).await;
-                return Err(CliError::interrupted(code));
-            }
-        };
-        outcome.map_err(|error| self.refused(&error))
+        }
     }
 
     fn refused(&self, error: &CallError) -> CliError {
         let fix = format!("`toolhost show {}` with the same --plugin lists the parameters", self.call.tool);
+        if let Some(code) = self.signals.received() {
+            return CliError::interrupted(code);
+        }
         match error {
             CallError::InvalidParameters(_) => CliError::usage("invalid-parameters", error.to_string(), fix),
             _ => CliError::failed("call", error.to_string()),
@@ -128,33 +148,37 @@ impl Command<'_> {
     }
 
     /// Ends the session, and says what it discarded.
-    async fn end(&self, error: Option<&CliError>) {
+    async fn end(&self, error: Option<&CliError>) -> EndReport {
         let decided = self.asked.get() || self.call.apply.is_some() || self.call.discard.is_some();
         let reason = match (self.signals.received(), error) {
             (Some(_), _) => EndReason::Interrupted,
             (None, None) if !decided => EndReason::Undecided,
             (None, _) => EndReason::Shutdown,
         };
+        self.signals.resolving(true);
         let ended = self.session.end(reason).await;
-        let discarded = ended.discarded.iter().filter_map(|resolution| {
-            let pending = resolution.pending.as_ref()?;
-            Some((pending, (!resolution.status.is_success()).then(|| resolution.result.to_text())))
-        });
-        let dropped = ended.not_cleaned_up.iter().map(|pending| (pending, Some("its clean-up did not end".to_owned())));
-        for (pending, problem) in discarded.chain(dropped) {
-            let problem = problem.map(|problem| format!(": {problem}")).unwrap_or_default();
-            let what = format!("{} ({})", pending.label(), pending.source_tool_name());
-            self.output.note(&format!("Discarded, since {reason}: {what}{problem}"));
+        self.signals.resolving(false);
+        for resolution in &ended.discarded {
+            let Some(pending) = &resolution.pending else {
+                continue;
+            };
+            let problem = match resolution.status.is_success() {
+                true => String::new(),
+                false => format!("\n{}", plain(&resolution.result.to_text())),
+            };
+            self.output.note(&format!("Discarded, since {reason}: {}{problem}", title(pending)));
         }
-        if let Some(pending) = ended.unknown {
-            let what = format!("{} ({})", pending.label(), pending.source_tool_name());
-            self.output.warn(&format!("{what} was still being resolved; check what it changed"));
+        for pending in &ended.not_cleaned_up {
+            self.output.warn(&format!("{} was discarded, but its clean-up did not end in time", title(pending)));
+        }
+        if let Some(pending) = &ended.unknown {
+            self.output.warn(&format!("{} was still being resolved; check what it changed", title(pending)));
         }
         if reason == EndReason::Undecided && !ended.discarded.is_empty() {
-            self.output.note(
-                "To apply it, run the command again with --apply REASON, and --expect HASH for this very preview.",
-            );
+            self.output
+                .note("To apply, run the command again with --apply REASON, and --expect HASH for this preview.");
         }
+        ended
     }
 }
 
@@ -163,6 +187,6 @@ fn preview_differs(expected: &str, hash: &str) -> CliError {
         exit: STALE,
         code: "preview-differs",
         message: format!("the preview has the hash {hash}, not {expected}; nothing was applied"),
-        fix: "look at the new preview, and give its hash if it is right".to_owned(),
+        fix: "run the command without --apply to see the new preview, and give its hash if it is right".to_owned(),
     }
 }

@@ -23,26 +23,23 @@ fn invalid(message: String, fix: &str) -> CliError {
 
 fn from_json(params: &str) -> Result<Value, CliError> {
     let (text, source) = read(params)?;
-    let value: Value = serde_json::from_str(&text).map_err(|error| {
-        invalid(
-            format!("{source} holds no JSON: {error}"),
-            "give an object, such as --params '{\"files\":[\"a.txt\"]}'",
-        )
+    let value: Value = serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| {
+        let fix = match fs::exists(params) {
+            Ok(true) => format!("write --params @{params} to read that file"),
+            _ => "give an object, such as --params '{\"files\":[\"a.txt\"]}'".to_owned(),
+        };
+        invalid(format!("{source} is no valid JSON: {error}"), &fix)
     })?;
     if !value.is_object() {
-        return Err(invalid(format!("{source} holds JSON, but no object"), "put the parameters into `{...}`"));
+        return Err(invalid(format!("{source} is valid JSON, but no object"), "put the parameters into `{...}`"));
     }
     Ok(value)
 }
 
 /// The text that `--params` names, and how to call it in a message.
 fn read(params: &str) -> Result<(String, String), CliError> {
-    let failed = |source: &str, error: io::Error| {
-        invalid(
-            format!("{source} cannot be read: {error}"),
-            "give JSON, @FILE with an existing file, or - for standard input",
-        )
-    };
+    let fix = "give JSON, @FILE with an existing file, or - for standard input";
+    let failed = |source: &str, error: io::Error| invalid(format!("{source} cannot be read: {error}"), fix);
     if params == "-" {
         let mut text = String::new();
         let source = "standard input";
@@ -50,6 +47,7 @@ fn read(params: &str) -> Result<(String, String), CliError> {
         return Ok((text, source.to_owned()));
     }
     match params.strip_prefix('@') {
+        Some("") => Err(invalid("`@` names no file".to_owned(), fix)),
         Some(path) => {
             let text = fs::read_to_string(path).map_err(|error| failed(path, error))?;
             Ok((text, path.to_owned()))
@@ -61,54 +59,86 @@ fn read(params: &str) -> Result<(String, String), CliError> {
 fn from_pairs(pairs: &[String], schema: &Value) -> Result<Value, CliError> {
     let mut parameters = Map::new();
     for pair in pairs {
-        let Some((key, text)) = pair.split_once('=') else {
+        let Some((key, text)) = pair.split_once('=').filter(|(key, _)| !key.is_empty()) else {
             let fix = "write each parameter as key=value, or all of them as --params JSON";
-            return Err(invalid(format!("`{pair}` has no `=`"), fix));
+            return Err(invalid(format!("`{pair}` is no key=value"), fix));
         };
-        set(&mut parameters, schema, key, text).map_err(|message| {
-            let names: Vec<_> = properties(schema).into_iter().flatten().map(|(name, _)| name.as_str()).collect();
-            invalid(message, &format!("use one of: {}", names.join(", ")))
-        })?;
+        let place = Place { key, at: key, prefix: "" };
+        place.set(&mut parameters, schema, text).map_err(|(message, fix)| invalid(message, &fix))?;
     }
     Ok(Value::Object(parameters))
 }
 
-/// Sets one parameter; a key with dots reaches into objects.
-fn set(parameters: &mut Map<String, Value>, schema: &Value, key: &str, text: &str) -> Result<(), String> {
-    let schema = inner(schema);
-    if let Some(property) = properties(schema).and_then(|properties| properties.get(key)) {
-        return put(parameters, key, property, text);
-    }
-    if let Some((outer, rest)) = key.split_once('.')
-        && let Some(property) = properties(schema).and_then(|properties| properties.get(outer))
-        && type_of(property) == Some("object")
-    {
-        let nested = parameters.entry(outer).or_insert_with(|| Value::Object(Map::new()));
-        return match nested {
-            Value::Object(fields) => set(fields, property, rest, text),
-            _ => Err(format!("`{outer}` was given as a whole already")),
-        };
-    }
-    match schema.get("additionalProperties") {
-        Some(Value::Bool(false)) | None => Err(format!("there is no parameter `{key}`")),
-        Some(others) => put(parameters, key, others, text),
-    }
+/// A message, and what to do.
+type Misplaced = (String, String);
+
+/// Where a value goes; a key with dots reaches into objects.
+#[derive(Clone, Copy)]
+struct Place<'k> {
+    /// The key as it was given.
+    key: &'k str,
+    /// What is left of it at this depth.
+    at: &'k str,
+    /// What led here, with its dot.
+    prefix: &'k str,
 }
 
-fn put(parameters: &mut Map<String, Value>, key: &str, schema: &Value, text: &str) -> Result<(), String> {
-    let value = typed(schema, text);
-    match parameters.get_mut(key) {
-        None => {
-            parameters.insert(key.to_owned(), value);
+impl Place<'_> {
+    fn set(self, parameters: &mut Map<String, Value>, schema: &Value, text: &str) -> Result<(), Misplaced> {
+        let schema = inner(schema);
+        if let Some(property) = properties(schema).and_then(|properties| properties.get(self.at)) {
+            return self.put(parameters, property, text);
         }
-        // Each repetition adds to a list.
-        Some(Value::Array(items)) if type_of(schema) == Some("array") => match value {
-            Value::Array(more) => items.extend(more),
-            other => items.push(other),
-        },
-        Some(_) => return Err(format!("`{key}` was given twice, and takes one value")),
+        if let Some((outer, rest)) = self.at.split_once('.')
+            && let Some(property) = properties(schema).and_then(|properties| properties.get(outer))
+            && type_of(property) == Some("object")
+        {
+            let nested = parameters.entry(outer).or_insert_with(|| Value::Object(Map::new()));
+            let prefix = &self.key[..self.key.len() - rest.len()];
+            return match nested {
+                Value::Object(fields) => Place { at: rest, prefix, ..self }.set(fields, property, text),
+                _ => {
+                    Err((format!("`{outer}` was given as a whole already"), format!("give it once, or only {outer}.*")))
+                }
+            };
+        }
+        match schema.get("additionalProperties") {
+            Some(others) if *others != Value::Bool(false) => self.put(parameters, others, text),
+            _ => Err((format!("there is no parameter `{}`", self.key), self.alternatives(schema))),
+        }
     }
-    Ok(())
+
+    /// The names that there are, those near the one that was given first.
+    fn alternatives(self, schema: &Value) -> String {
+        let mut names: Vec<_> = properties(schema).into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+        names.sort_by(|a, b| strsim::jaro_winkler(b, self.at).total_cmp(&strsim::jaro_winkler(a, self.at)));
+        if names.is_empty() {
+            return "leave it out; there are no parameters to give".to_owned();
+        }
+        let names: Vec<_> = names.iter().map(|name| format!("{}{name}", self.prefix)).collect();
+        format!("use one of: {}", names.join(", "))
+    }
+
+    fn put(self, parameters: &mut Map<String, Value>, schema: &Value, text: &str) -> Result<(), Misplaced> {
+        let value = typed(schema, text);
+        match parameters.get_mut(self.at) {
+            None => {
+                parameters.insert(self.at.to_owned(), value);
+            }
+            // Each repetition adds to a list.
+            Some(Value::Array(items)) if type_of(schema) == Some("array") => match value {
+                Value::Array(more) => items.extend(more),
+                other => items.push(other),
+            },
+            Some(_) => {
+                return Err((
+                    format!("`{}` was given twice, and takes one value", self.key),
+                    "give it once".to_owned(),
+                ));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The text as the schema wants it; text that does not fit stays text, and the validation says so.
@@ -164,10 +194,12 @@ mod tests {
 
     #[test]
     fn what_cannot_be_placed_says_what_can() {
-        let names = "use one of: files, find, literal, number, sizes";
-        assert_eq!(parse(&["fnd=x"]), Err(format!("there is no parameter `fnd`; {names}")));
-        assert_eq!(parse(&["number.stop=x"]), Err(format!("there is no parameter `stop`; {names}")));
-        assert_eq!(parse(&["find=a", "find=b"]), Err(format!("`find` was given twice, and takes one value; {names}")));
-        assert!(parse(&["find"]).unwrap_err().starts_with("`find` has no `=`"));
+        let error = |pairs: &[&str]| parse(pairs).unwrap_err();
+        let names = "use one of: find, files, number, literal, sizes";
+        assert_eq!(error(&["fnd=x"]), format!("there is no parameter `fnd`; {names}"));
+        assert_eq!(error(&["number.stop=x"]), "there is no parameter `number.stop`; use one of: number.start");
+        assert_eq!(error(&["find=a", "find=b"]), "`find` was given twice, and takes one value; give it once");
+        assert!(error(&["find"]).starts_with("`find` is no key=value"));
+        assert!(error(&["=a"]).starts_with("`=a` is no key=value"));
     }
 }

@@ -1,9 +1,14 @@
 //! What a call prints.
 
-use serde_json::{Map, Value, json};
-use toolhost_core::{AgentToolResult, Content, Resolution, ResolveStatus};
+use std::path::Path;
+use std::sync::Arc;
 
+use serde_json::{Map, Value, json};
+use toolhost_core::{AgentToolResult, Content, EndReport, Pending, Resolution, ResolveStatus};
+
+use super::diff;
 use crate::output::{BOLD, Output};
+use crate::plain::{plain, plain_line, title};
 
 /// Collects what one JSON object says, or prints as things happen.
 pub(crate) struct Report<'a> {
@@ -26,7 +31,8 @@ impl<'a> Report<'a> {
         self.result.is_error
     }
 
-    pub(crate) fn show_preview(&self) {
+    /// Shows what the tool said, the diffs of what it staged, with paths relative to `cwd`, and what waits.
+    pub(crate) fn show_preview(&self, staged: &[Arc<Pending>], cwd: &Path) {
         if self.output.is_json() {
             return;
         }
@@ -35,8 +41,14 @@ impl<'a> Report<'a> {
             return;
         }
         self.output.print(&text(&self.result));
+        if let Some(diffs) = diff::preview(staged, cwd) {
+            self.output.print(&format!("\n{diffs}\n"));
+        }
+        for pending in staged {
+            self.output.print(&format!("{BOLD}Pending:{BOLD:#} {}", title(pending)));
+        }
         if let Some(hash) = &self.preview_hash {
-            self.output.print(&format!("Preview hash: {hash}"));
+            self.output.print(&format!("{BOLD}Preview hash:{BOLD:#} {hash}"));
         }
     }
 
@@ -47,22 +59,24 @@ impl<'a> Report<'a> {
             return;
         }
         let text = text(&resolution.result);
-        let what = resolution
-            .pending
-            .as_ref()
-            .map(|pending| format!("{} ({})", pending.label(), pending.source_tool_name()))
-            .unwrap_or_default();
-        match resolution.status {
-            ResolveStatus::Applied => self.output.print(&format!("{BOLD}Applied:{BOLD:#} {what}\n{text}")),
-            ResolveStatus::Discarded => self.output.print(&format!("{BOLD}Discarded:{BOLD:#} {what}\n{text}")),
-            _ if what.is_empty() => self.output.failure(&text),
-            ResolveStatus::CleanupFailed => self.output.failure(&format!("Discarded: {what}\n{text}")),
-            _ => self.output.failure(&format!("Not applied: {what}\n{text}")),
-        }
+        let Some(pending) = &resolution.pending else {
+            self.output.failure(&text);
+            return;
+        };
+        let (done, heading) = match resolution.status {
+            ResolveStatus::Applied => (true, "Applied"),
+            ResolveStatus::Discarded => (true, "Discarded"),
+            ResolveStatus::CleanupFailed => (false, "Discarded"),
+            _ => (false, "Not applied"),
+        };
+        let rest = without_heading(&text, heading, pending.label());
+        let lines = [format!("{BOLD}{heading}:{BOLD:#} {}", title(pending)), rest.to_owned()];
+        let shown = lines.iter().filter(|line| !line.is_empty()).map(String::as_str).collect::<Vec<_>>().join("\n");
+        if done { self.output.print(&shown) } else { self.output.failure(&shown) }
     }
 
-    /// Prints the JSON object.
-    pub(crate) fn finish(self) {
+    /// Prints the JSON object, with what could not be cleaned up at the end of the session.
+    pub(crate) fn finish(self, ended: &EndReport) {
         if !self.output.is_json() {
             return;
         }
@@ -75,17 +89,43 @@ impl<'a> Report<'a> {
         if let Some(hash) = self.preview_hash {
             object.insert("previewHash".to_owned(), json!(hash));
         }
+        let failed = ended.discarded.iter().filter(|resolution| !resolution.status.is_success());
+        let failed: Vec<_> = failed.map(|resolution| &resolution.result).collect();
+        if !failed.is_empty() {
+            object.insert("failedCleanups".to_owned(), json!(failed));
+        }
         self.output.print_json(&Value::Object(object));
     }
+}
+
+/// The text without what the heading above it says already.
+fn without_heading<'t>(text: &'t str, heading: &str, label: &str) -> &'t str {
+    let said = format!("{heading}: {}.", plain(label));
+    text.strip_prefix(&said).map_or(text, str::trim_start)
 }
 
 /// A result's content for a terminal.
 fn text(result: &AgentToolResult) -> String {
     let piece = |content: &Content| match content {
-        Content::Text { text } => text.clone(),
-        Content::Image { data, mime_type } => format!("[image: {mime_type}, {} bytes]", data.len() / 4 * 3),
+        Content::Text { text } => plain(text),
+        Content::Image { data, mime_type } => {
+            let padding = data.bytes().rev().take_while(|&byte| byte == b'=').count();
+            format!("[image: {}, {} bytes]", plain_line(mime_type), (data.len() - padding) * 3 / 4)
+        }
         _ => "[content of a kind that cannot be shown here]".to_owned(),
     };
     let pieces: Vec<_> = result.content.iter().map(piece).collect();
     if pieces.is_empty() { "(no content)".to_owned() } else { pieces.join("\n") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_heading_says_is_not_said_again() {
+        assert_eq!(without_heading("Discarded: a b. Reason: r", "Discarded", "a b"), "Reason: r");
+        assert_eq!(without_heading("Applied: a b.", "Applied", "a b"), "");
+        assert_eq!(without_heading("Renamed 2 files.", "Applied", "a b"), "Renamed 2 files.");
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolhost_core::{Pending, Resolution, ResolveRequest, ResolveStatus, STALE, Session};
+use toolhost_core::{Actor, Pending, Resolution, ResolveRequest, ResolveStatus, STALE, Session};
 
 use super::ask::{self, Answer};
 use super::report::Report;
@@ -33,31 +33,22 @@ impl<'r, 'o> Resolving<'r, 'o> {
     pub(crate) async fn run(mut self, decision: Decision, staged: &[Arc<Pending>]) -> u8 {
         match decision {
             Decision::Ask => self.ask(staged).await,
-            Decision::Apply(reason) => {
-                self.all(staged, |pending| {
-                    let request = ResolveRequest::apply(&reason);
-                    pending.map_or_else(|| request.clone(), |pending| request.clone().with_id(pending.id()))
-                })
-                .await
-            }
-            Decision::Discard(reason) => {
-                self.all(staged, |pending| {
-                    let request = ResolveRequest::discard(&reason);
-                    pending.map_or_else(|| request.clone(), |pending| request.clone().with_id(pending.id()))
-                })
-                .await
-            }
+            Decision::Apply(reason) => self.all(staged, ResolveRequest::apply(reason)).await,
+            Decision::Discard(reason) => self.all(staged, ResolveRequest::discard(reason)).await,
         }
     }
 
     /// Stops at the first failure.
-    async fn all(&mut self, staged: &[Arc<Pending>], request: impl Fn(Option<&Pending>) -> ResolveRequest) -> u8 {
+    async fn all(&mut self, staged: &[Arc<Pending>], request: ResolveRequest) -> u8 {
         if staged.is_empty() {
-            return self.resolve(request(None)).await;
+            return self.resolve(request).await;
         }
         for pending in staged {
-            let code = self.resolve(request(Some(pending))).await;
-            if code != error::OK || self.signals.received().is_some() {
+            if let Some(code) = self.signals.received() {
+                return code;
+            }
+            let code = self.resolve(request.clone().with_id(pending.id())).await;
+            if code != error::OK {
                 return code;
             }
         }
@@ -69,11 +60,12 @@ impl<'r, 'o> Resolving<'r, 'o> {
             let mut code = error::OK;
             loop {
                 let place = (at + 1, staged.len());
-                let request = match ask::decide(pending, place, self.report.output(), self.signals).await {
-                    Answer::Apply(reason) => ResolveRequest::apply(reason),
-                    Answer::Discard(reason) => ResolveRequest::discard(reason),
-                    Answer::Quit => return code,
-                };
+                let request =
+                    match ask::decide(pending, place, self.session.cwd(), self.report.output(), self.signals).await {
+                        Answer::Apply(reason) => ResolveRequest::apply(reason),
+                        Answer::Discard(reason) => ResolveRequest::discard(reason),
+                        Answer::Quit => return code,
+                    };
                 let discarded = request.action == toolhost_core::ResolveAction::Discard;
                 let outcome = self.resolve(request.with_id(pending.id())).await;
                 if self.signals.received().is_some() {
@@ -96,7 +88,8 @@ impl<'r, 'o> Resolving<'r, 'o> {
 
     /// Runs one resolve to its end, whatever signal arrives meanwhile.
     async fn resolve(&mut self, request: ResolveRequest) -> u8 {
-        let running = self.session.resolve(request);
+        self.signals.resolving(true);
+        let running = self.session.resolve(request.by(Actor::Human));
         tokio::pin!(running);
         let resolution = tokio::select! {
             resolution = &mut running => resolution,
@@ -105,6 +98,7 @@ impl<'r, 'o> Resolving<'r, 'o> {
                 running.await
             }
         };
+        self.signals.resolving(false);
         let code = exit_code(&resolution);
         self.report.resolved(resolution);
         code

@@ -4,12 +4,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use serde_json::Value;
-use toolhost_protocol::{AgentToolResult, Failure, PendingSummary, ToolDefinition};
+use tokio::sync::OwnedMutexGuard;
+use toolhost_protocol::{AgentToolResult, EventKind, Failure, PendingSummary, ToolDefinition};
 
+use crate::events::Events;
 use crate::pending::Preview;
-use crate::session::WeakSession;
+use crate::session::{Session, WeakSession};
 use crate::tool::Registered;
-use crate::{Cancellation, PendingAction, PushError};
+use crate::{Cancellation, Pending, PendingAction, PushError};
 
 /// How many updates wait for a slow reader; then the oldest go.
 const KEPT_UPDATES: usize = 256;
@@ -26,8 +28,10 @@ pub(crate) struct CallState {
     definition: Arc<ToolDefinition>,
     fingerprint: Option<Arc<str>>,
     parameters: Value,
+    turn: Option<u64>,
     session: WeakSession,
     cancellation: Cancellation,
+    events: Events,
     progress: Mutex<Progress>,
 }
 
@@ -39,6 +43,8 @@ struct Progress {
     updates: Option<VecDeque<AgentToolResult>>,
     reader: Option<Waker>,
     staged: Vec<PendingSummary>,
+    /// Held while it runs, where calls of its tool wait for each other.
+    turn: Option<OwnedMutexGuard<()>>,
 }
 
 impl CallContext {
@@ -81,20 +87,26 @@ impl CallContext {
 }
 
 impl CallState {
-    pub(crate) fn new(id: u64, tool: &Registered, parameters: Value, session: WeakSession) -> Self {
+    pub(crate) fn new(id: u64, tool: &Registered, parameters: Value, turn: Option<u64>, session: &Session) -> Self {
         Self {
             id,
             definition: tool.definition.clone(),
             fingerprint: tool.fingerprint.clone(),
             parameters,
-            session,
+            turn,
+            session: session.downgrade(),
             cancellation: Cancellation::new(),
+            events: session.events_hub().clone(),
             progress: Mutex::default(),
         }
     }
 
     pub(crate) fn id(&self) -> u64 {
         self.id
+    }
+
+    pub(crate) fn parameters(&self) -> &Value {
+        &self.parameters
     }
 
     pub(crate) fn tool_name(&self) -> &str {
@@ -106,20 +118,26 @@ impl CallState {
     }
 
     pub(crate) fn preview(&self) -> Preview<'_> {
-        Preview { tool: Some(self.tool_name()), parameters: &self.parameters, plugin: self.fingerprint.as_deref() }
+        Preview {
+            tool: Some(self.tool_name()),
+            parameters: &self.parameters,
+            plugin: self.fingerprint.as_deref(),
+            effect: self.definition.effect,
+            turn: self.turn,
+        }
     }
 
     /// Notes what the call staged. Refused once the call was cancelled.
-    pub(crate) fn staging<R>(
+    pub(crate) fn staging(
         &self,
-        push: impl FnOnce() -> Result<(R, PendingSummary), PushError>,
-    ) -> Result<R, PushError> {
+        push: impl FnOnce() -> Result<Arc<Pending>, PushError>,
+    ) -> Result<Arc<Pending>, PushError> {
         if self.cancellation.is_cancelled() {
             return Err(PushError::CallCancelled);
         }
-        let (pushed, summary) = push()?;
-        self.lock().staged.push(summary);
-        Ok(pushed)
+        let pending = push()?;
+        self.lock().staged.push(pending.summary());
+        Ok(pending)
     }
 
     fn update(&self, partial: AgentToolResult) -> bool {
@@ -127,6 +145,7 @@ impl CallState {
         if progress.ended {
             return false;
         }
+        self.events.emit(|| EventKind::ToolUpdate { call: self.id, update: partial.clone() });
         let Some(updates) = &mut progress.updates else {
             return true;
         };
@@ -149,11 +168,23 @@ impl CallState {
         progress.updates.get_or_insert_default().pop_front()
     }
 
+    /// The updates that nobody has read.
+    pub(crate) fn take_updates(&self) -> VecDeque<AgentToolResult> {
+        self.lock().updates.take().unwrap_or_default()
+    }
+
     /// Takes the result: from here on nothing is streamed. Returns what the call staged.
     pub(crate) fn end(&self) -> Vec<PendingSummary> {
         let mut progress = self.lock();
         progress.ended = true;
+        // Also a call that is left behind while it runs lets the next one begin.
+        progress.turn = None;
         std::mem::take(&mut progress.staged)
+    }
+
+    /// Keeps others of its tool waiting until it ends.
+    pub(crate) fn hold(&self, turn: Option<OwnedMutexGuard<()>>) {
+        self.lock().turn = turn;
     }
 
     fn lock(&self) -> MutexGuard<'_, Progress> {

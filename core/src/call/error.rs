@@ -21,11 +21,19 @@ pub enum CallError {
         /// The session's id.
         session: String,
     },
-    /// The call was cancelled, and the tool stopped.
+    /// The call was cancelled: the tool stopped, or was left behind since it did not.
     #[error("the call of `{tool}` was cancelled")]
     Cancelled {
         /// The tool's name.
         tool: String,
+    },
+    /// The call did not end in time, and was cancelled.
+    #[error("the call of `{tool}` did not end within {} s and was cancelled", limit.as_secs_f64())]
+    Deadline {
+        /// The tool's name.
+        tool: String,
+        /// The time that it had.
+        limit: std::time::Duration,
     },
 }
 

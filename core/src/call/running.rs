@@ -4,17 +4,21 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
-use serde_json::{Map, Value, json};
-use toolhost_protocol::{AgentToolResult, Failure, PendingSummary};
+use futures_util::future::{Either, select};
+use tokio::sync::{Mutex, OwnedMutexGuard};
+use toolhost_protocol::{AgentToolResult, EventKind, Failure, PARAMETERS, PendingSummary};
 
-use super::{CallContext, CallError, CallState};
+use super::{CallContext, CallError, CallState, outcome};
 use crate::catch::panicked;
+use crate::events::milliseconds;
 use crate::session::Session;
-use crate::{BoxFuture, Cancellation, ResolveFuture, Tool, ToolOutcome};
+use crate::tool::Registered;
+use crate::{BoxFuture, Cancellation, InvalidParameters, ResolveFuture, ToolOutcome};
 
 /// What a call ends with.
-type Outcome = Result<AgentToolResult, CallError>;
+pub(crate) type Outcome = Result<AgentToolResult, CallError>;
 
 /// A call under way: a future of its outcome that runs as it is polled, on any executor.
 ///
@@ -24,30 +28,30 @@ type Outcome = Result<AgentToolResult, CallError>;
 pub struct Call(Stage);
 
 enum Stage {
-    Ended(Option<Box<Outcome>>),
+    Ended { outcome: Option<Box<Outcome>>, updates: VecDeque<AgentToolResult> },
     Resolving(ResolveFuture),
     Running(Running),
 }
 
 impl Call {
     pub(crate) fn failed(error: CallError) -> Self {
-        Self(Stage::Ended(Some(Box::new(Err(error)))))
+        Self(Stage::Ended { outcome: Some(Box::new(Err(error))), updates: VecDeque::new() })
     }
 
     pub(crate) fn resolving(resolve: ResolveFuture) -> Self {
         Self(Stage::Resolving(resolve))
     }
 
-    pub(crate) fn running(session: Session, state: Arc<CallState>, tool: &dyn Tool) -> Self {
-        let context = CallContext::new(state.clone());
-        let entered = session.runtime().enter();
-        let work = catch_unwind(AssertUnwindSafe(move || tool.execute(context)));
-        drop(entered);
-        let work = work.unwrap_or_else(|payload| {
-            let failure = panicked(payload);
-            Box::pin(async move { Err(failure) })
-        });
-        Self(Stage::Running(Running { session, state, work: Some(work) }))
+    pub(crate) fn running(session: Session, state: Arc<CallState>, tool: Arc<Registered>) -> Self {
+        Self(Stage::Running(Running { session, state, tool, stops: Vec::new(), progress: Progress::Made }))
+    }
+
+    /// The same call, which does not begin once one of these is asked for.
+    pub(crate) fn unless(mut self, stops: [Cancellation; 2]) -> Self {
+        if let Stage::Running(running) = &mut self.0 {
+            running.stops = stops.into();
+        }
+        self
     }
 
     /// The request to stop this call. Asking is soft: the tool decides how it ends.
@@ -55,7 +59,15 @@ impl Call {
     pub fn cancellation(&self) -> Cancellation {
         match &self.0 {
             Stage::Running(running) => running.state.cancellation().clone(),
-            Stage::Ended(_) | Stage::Resolving(_) => Cancellation::new(),
+            Stage::Ended { .. } | Stage::Resolving(_) => Cancellation::new(),
+        }
+    }
+
+    /// The call's own side, while it runs.
+    pub(crate) fn state(&self) -> Option<&Arc<CallState>> {
+        match &self.0 {
+            Stage::Running(running) => Some(&running.state),
+            Stage::Ended { .. } | Stage::Resolving(_) => None,
         }
     }
 
@@ -68,22 +80,24 @@ impl Call {
     }
 
     fn poll_update(&mut self, cx: &mut Context<'_>) -> Poll<Option<AgentToolResult>> {
-        let Stage::Running(running) = &self.0 else {
-            return Poll::Ready(None);
+        let state = match &mut self.0 {
+            Stage::Running(running) => running.state.clone(),
+            Stage::Ended { updates, .. } => return Poll::Ready(updates.pop_front()),
+            Stage::Resolving(_) => return Poll::Ready(None),
         };
-        let state = running.state.clone();
         if let Some(update) = state.next_update(cx.waker()) {
             return Poll::Ready(Some(update));
         }
-        let outcome = self.poll_outcome(cx);
-        let update = state.next_update(cx.waker());
-        match (update, outcome) {
-            (update, Poll::Ready(outcome)) => {
-                self.0 = Stage::Ended(Some(Box::new(outcome)));
-                Poll::Ready(update)
-            }
-            (Some(update), Poll::Pending) => Poll::Ready(Some(update)),
-            (None, Poll::Pending) => Poll::Pending,
+        if let Poll::Ready(outcome) = self.poll_outcome(cx) {
+            // What the last poll streamed comes before its result.
+            let mut updates = state.take_updates();
+            let next = updates.pop_front();
+            self.0 = Stage::Ended { outcome: Some(Box::new(outcome)), updates };
+            return Poll::Ready(next);
+        }
+        match state.next_update(cx.waker()) {
+            Some(update) => Poll::Ready(Some(update)),
+            None => Poll::Pending,
         }
     }
 
@@ -91,7 +105,7 @@ impl Call {
         match &mut self.0 {
             Stage::Running(running) => running.poll(cx),
             Stage::Resolving(resolve) => Pin::new(resolve).poll(cx).map(|resolution| Ok(resolution.result)),
-            Stage::Ended(outcome) => match outcome.take() {
+            Stage::Ended { outcome, .. } => match outcome.take() {
                 Some(outcome) => Poll::Ready(*outcome),
                 // As for any future, polling one that has ended is the caller's mistake.
                 None => Poll::Pending,
@@ -111,7 +125,7 @@ impl Future for Call {
 impl fmt::Debug for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let stage = match &self.0 {
-            Stage::Ended(_) => "ended",
+            Stage::Ended { .. } => "ended",
             Stage::Resolving(_) => "resolving",
             Stage::Running(_) => "running",
         };
@@ -122,44 +136,122 @@ impl fmt::Debug for Call {
 struct Running {
     session: Session,
     state: Arc<CallState>,
-    /// Gone once it has ended.
-    work: Option<BoxFuture<ToolOutcome>>,
+    tool: Arc<Registered>,
+    /// What stops the turn that it is part of, besides its own request to stop.
+    stops: Vec<Cancellation>,
+    progress: Progress,
+}
+
+type Turn = OwnedMutexGuard<()>;
+
+/// The turn of a call that waits for others; `None` where it is asked to stop before.
+async fn turn(turnstile: Arc<Mutex<()>>, cancellation: Cancellation) -> Option<Turn> {
+    match select(Box::pin(cancellation.cancelled()), Box::pin(turnstile.lock_owned())).await {
+        Either::Left(_) => None,
+        Either::Right((turn, _)) => Some(turn),
+    }
+}
+
+enum Progress {
+    Made,
+    /// Another call of the tool runs.
+    Waiting(BoxFuture<Option<Turn>>),
+    Working {
+        work: BoxFuture<ToolOutcome>,
+        started: Instant,
+    },
+    Ended,
 }
 
 impl Running {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Outcome> {
-        let Some(work) = &mut self.work else {
+        if let Progress::Made = self.progress {
+            let cancellation = self.state.cancellation().clone();
+            match &self.tool.turnstile {
+                Some(turnstile) => self.progress = Progress::Waiting(Box::pin(turn(turnstile.clone(), cancellation))),
+                None if self.is_stopped() => return Poll::Ready(self.never_began()),
+                None => self.start(None),
+            }
+        }
+        if let Progress::Waiting(waiting) = &mut self.progress {
+            match waiting.as_mut().poll(cx) {
+                Poll::Ready(Some(turn)) if !self.is_stopped() => self.start(Some(turn)),
+                Poll::Ready(_) => return Poll::Ready(self.never_began()),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+        let Progress::Working { work, .. } = &mut self.progress else {
             return Poll::Pending;
         };
         let entered = self.session.runtime().enter();
         let polled = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx)));
         drop(entered);
-        let outcome = match polled {
-            Ok(Poll::Pending) => return Poll::Pending,
-            Ok(Poll::Ready(outcome)) => outcome,
-            Err(payload) => Err(panicked(payload)),
-        };
-        let staged = self.end();
-        Poll::Ready(self.outcome(outcome, staged))
-    }
-
-    fn outcome(&self, outcome: ToolOutcome, staged: Vec<PendingSummary>) -> Outcome {
-        let name = self.state.tool_name();
-        match outcome {
-            Ok(result) => Ok(with_staged(result, &staged)),
-            Err(_) if self.state.cancellation().is_cancelled() => Err(CallError::Cancelled { tool: name.to_owned() }),
-            Err(failure) => Ok(with_staged(failed(name, failure), &staged)),
+        match polled {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(outcome)) => Poll::Ready(self.ended(outcome)),
+            Err(payload) => Poll::Ready(self.ended(Err(panicked(payload)))),
         }
     }
 
-    fn end(&mut self) -> Vec<PendingSummary> {
+    fn start(&mut self, turn: Option<Turn>) {
+        self.state.hold(turn);
+        let (call, tool) = (self.state.id(), self.state.tool_name());
+        self.session.events_hub().emit(|| EventKind::ToolStart { call, tool: tool.to_owned() });
+        let context = CallContext::new(self.state.clone());
+        let entered = self.session.runtime().enter();
+        let work = catch_unwind(AssertUnwindSafe(|| self.tool.tool.execute(context)));
+        drop(entered);
+        let work = work.unwrap_or_else(|payload| {
+            let failure = panicked(payload);
+            Box::pin(async move { Err(failure) })
+        });
+        self.progress = Progress::Working { work, started: Instant::now() };
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.state.cancellation().is_cancelled() || self.stops.iter().any(Cancellation::is_cancelled)
+    }
+
+    /// Nothing of the tool has run, and nothing will: a call that is asked to stop does not begin.
+    fn never_began(&mut self) -> Outcome {
+        self.state.cancellation().cancel();
+        self.ended(Err(Failure::new("the call was cancelled before it began")))
+    }
+
+    fn ended(&mut self, outcome: ToolOutcome) -> Outcome {
+        let staged = self.end(outcome.as_ref().map_or(true, |result| result.is_error));
+        let name = self.state.tool_name();
+        match outcome {
+            Err(_) if self.state.cancellation().is_cancelled() => Err(CallError::Cancelled { tool: name.to_owned() }),
+            Err(failure) if failure.code.as_deref() == Some(PARAMETERS) => Err(CallError::InvalidParameters(
+                InvalidParameters::new(name, &failure.message, self.state.parameters()),
+            )),
+            outcome => Ok(outcome::result(name, outcome, &staged, self.session.limits().result_bytes)),
+        }
+    }
+
+    fn end(&mut self, is_error: bool) -> Vec<PendingSummary> {
         let staged = self.state.end();
         self.session.call_ended(&self.state);
-        let work = self.work.take();
+        let progress = std::mem::replace(&mut self.progress, Progress::Ended);
+        let started = match &progress {
+            Progress::Working { started, .. } => Some(*started),
+            _ => None,
+        };
         let _entered = self.session.runtime().enter();
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(work))) {
-            let failure = panicked(payload);
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(progress))) {
+            let failure: Failure = panicked(payload);
             tracing::error!(tool = self.state.tool_name(), "a tool's call was dropped and {failure}");
+        }
+        if let Some(started) = started {
+            let (call, tool) = (self.state.id(), self.state.tool_name());
+            let duration_ms = milliseconds(started.elapsed());
+            self.session.events_hub().emit(|| EventKind::ToolEnd {
+                call,
+                tool: tool.to_owned(),
+                is_error,
+                duration_ms,
+            });
         }
         staged
     }
@@ -167,73 +259,9 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if self.work.is_some() {
+        if !matches!(self.progress, Progress::Ended) {
             self.state.cancellation().cancel();
-            self.end();
+            self.end(true);
         }
-    }
-}
-
-fn failed(tool: &str, failure: Failure) -> AgentToolResult {
-    let text = match failure.code.as_deref() {
-        Some("panic") => format!("tool `{tool}` {}", failure.message),
-        _ => failure.message,
-    };
-    let mut result = AgentToolResult::error(text);
-    result.details = failure.details;
-    result
-}
-
-/// Lists what a call staged in its result's details, which become an object where they are none.
-fn with_staged(mut result: AgentToolResult, staged: &[PendingSummary]) -> AgentToolResult {
-    if staged.is_empty() {
-        return result;
-    }
-    let mut details = match result.details.take() {
-        None | Some(Value::Null) => Map::new(),
-        Some(Value::Object(fields)) => fields,
-        Some(other) => Map::from_iter([("details".to_owned(), other)]),
-    };
-    details.insert("pending".to_owned(), json!(staged));
-    result.details = Some(Value::Object(details));
-    result
-}
-
-/// The ids of cancelled calls, of which late pushes are refused; the oldest are forgotten.
-#[derive(Debug, Default)]
-pub(crate) struct CancelledCalls(VecDeque<u64>);
-
-impl CancelledCalls {
-    const REMEMBERED: usize = 1024;
-
-    pub(crate) fn record(&mut self, call: u64) {
-        if self.0.len() == Self::REMEMBERED {
-            self.0.pop_front();
-        }
-        self.0.push_back(call);
-    }
-
-    pub(crate) fn contains(&self, call: u64) -> bool {
-        self.0.contains(&call)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_staged_joins_whatever_details_there_are() {
-        let staged = [PendingSummary::new("1", "Rename", "rename")];
-        let pending = json!([{"id": "1", "label": "Rename", "sourceToolName": "rename"}]);
-        let details = |before: Option<Value>| {
-            let mut result = AgentToolResult::text("x");
-            result.details = before;
-            with_staged(result, &staged).details
-        };
-        assert_eq!(details(None), Some(json!({"pending": pending})));
-        assert_eq!(details(Some(json!({"n": 1}))), Some(json!({"n": 1, "pending": pending})));
-        assert_eq!(details(Some(json!([1]))), Some(json!({"details": [1], "pending": pending})));
-        assert_eq!(with_staged("x".into(), &[]).details, None);
     }
 }

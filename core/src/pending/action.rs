@@ -1,8 +1,9 @@
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
-use toolhost_protocol::{AgentToolResult, Failure, PendingSummary};
+use toolhost_protocol::{AgentToolResult, Dependency, Effect, Failure, FileChange, PendingSummary};
 
 use crate::{BoxFuture, ToolOutcome};
 
@@ -27,6 +28,7 @@ pub struct PendingAction {
     pub(crate) label: String,
     pub(crate) source_tool_name: Option<String>,
     pub(crate) details: Option<Value>,
+    pub(crate) depends_on: Vec<Dependency>,
     pub(crate) callbacks: Callbacks,
 }
 
@@ -42,6 +44,7 @@ impl PendingAction {
             label: label.into(),
             source_tool_name: None,
             details: None,
+            depends_on: Vec::new(),
             callbacks: Callbacks { apply, reject: None },
         }
     }
@@ -67,6 +70,13 @@ impl PendingAction {
         self.details = Some(details);
         self
     }
+
+    /// The same action with what it depends on. The host verifies all of it right before it applies; where anything
+    /// has changed, nothing is applied, and the action stays pending.
+    pub fn depends_on(mut self, dependencies: impl IntoIterator<Item = Dependency>) -> Self {
+        self.depends_on.extend(dependencies);
+        self
+    }
 }
 
 impl fmt::Debug for PendingAction {
@@ -85,6 +95,9 @@ pub struct Pending {
     pub(super) label: String,
     pub(super) source_tool_name: String,
     pub(super) details: Option<Value>,
+    pub(super) depends_on: Vec<Dependency>,
+    pub(super) effect: Effect,
+    pub(super) turn: Option<u64>,
     pub(super) preview_hash: String,
     pub(super) attempts: AtomicU32,
     pub(super) callbacks: Callbacks,
@@ -115,6 +128,36 @@ impl Pending {
         self.details.as_ref()
     }
 
+    /// What has to be as it was at the preview for it to be applied.
+    #[must_use]
+    pub fn dependencies(&self) -> &[Dependency] {
+        &self.depends_on
+    }
+
+    /// What the tool that staged it does, as it says; the gravest where that is not known.
+    #[must_use]
+    pub fn effect(&self) -> Effect {
+        self.effect
+    }
+
+    /// Every path that the `changes` in its details name, old paths included; `None` where there is no such list, or
+    /// one of its entries names no path.
+    #[must_use]
+    pub fn changed_paths(&self) -> Option<Vec<PathBuf>> {
+        let changes: Vec<FileChange> = serde_json::from_value(self.details.as_ref()?.get("changes")?.clone()).ok()?;
+        let mut paths = Vec::with_capacity(changes.len());
+        for change in changes {
+            paths.push(change.path()?);
+            paths.extend(change.old_path());
+        }
+        Some(paths)
+    }
+
+    /// The turn in which it was staged, where the host knows turns.
+    pub(crate) fn turn(&self) -> Option<u64> {
+        self.turn
+    }
+
     /// How often an apply of it has failed.
     #[must_use]
     pub fn attempts(&self) -> u32 {
@@ -122,8 +165,8 @@ impl Pending {
     }
 
     /// SHA-256, in hexadecimal, of what the preview showed: the tool, its parameters, the plugin's content, the label,
-    /// and the `changes` in the details, or all the details where there is no such list. The same call in an unchanged
-    /// world gives the same hash.
+    /// the `changes` in the details, or all the details where there is no such list, and what it depends on. The same
+    /// call in an unchanged world gives the same hash.
     #[must_use]
     pub fn preview_hash(&self) -> &str {
         &self.preview_hash

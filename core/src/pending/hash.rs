@@ -4,6 +4,7 @@ use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use toolhost_protocol::Effect;
 
 use super::{Pending, PendingAction};
 
@@ -13,10 +14,13 @@ pub(crate) struct Preview<'a> {
     pub(crate) tool: Option<&'a str>,
     pub(crate) parameters: &'a Value,
     pub(crate) plugin: Option<&'a str>,
+    pub(crate) effect: Effect,
+    pub(crate) turn: Option<u64>,
 }
 
 impl Preview<'_> {
-    pub(crate) const UNKNOWN: Preview<'static> = Preview { tool: None, parameters: &Value::Null, plugin: None };
+    pub(crate) const UNKNOWN: Preview<'static> =
+        Preview { tool: None, parameters: &Value::Null, plugin: None, effect: Effect::Changes, turn: None };
 
     pub(super) fn hash(&self, action: &PendingAction) -> String {
         let shown = action.details.as_ref().map(|details| details.get("changes").unwrap_or(details));
@@ -27,6 +31,7 @@ impl Preview<'_> {
             &action.label,
             &action.source_tool_name,
             shown.map(Canonical),
+            &action.depends_on,
         ))
     }
 }
@@ -84,7 +89,7 @@ mod tests {
     }
 
     fn hash(parameters: &Value, label: &str, details: Value) -> String {
-        Preview { tool: Some("t"), parameters, plugin: Some("p") }.hash(&action(label, details))
+        Preview { tool: Some("t"), parameters, plugin: Some("p"), ..Preview::UNKNOWN }.hash(&action(label, details))
     }
 
     #[test]

@@ -9,6 +9,10 @@ const REMEMBERED: usize = 1024;
 pub(crate) enum Outcome {
     Applied,
     Discarded,
+    /// Its apply failed when its session was over already.
+    Failed,
+    /// Dropped, since nobody resolved it in time.
+    Expired,
     /// Taken off the stack by the program, without a callback.
     Removed,
     /// Its apply was running when its session ended, and nobody saw how it went.
@@ -20,6 +24,8 @@ impl fmt::Display for Outcome {
         f.write_str(match self {
             Self::Applied => "was already applied",
             Self::Discarded => "was already discarded",
+            Self::Failed => "was dropped, since its apply failed after its session had ended",
+            Self::Expired => "expired",
             Self::Removed => "was removed by the host",
             Self::Unknown => "was being applied when its session ended, with an unknown outcome",
         })

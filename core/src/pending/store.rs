@@ -1,13 +1,19 @@
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError, Weak};
+use std::time::Duration;
 
 use tokio::sync::{Notify, oneshot};
-use toolhost_protocol::{ResolveAction, ResolveRequest};
+use toolhost_protocol::{EventKind, ResolveRequest};
 
+use super::claim::{Cause, Claim, Claimed, Refusal, RunEnd};
 use super::outcomes::Outcomes;
 use super::{DEFAULT_SOURCE, Outcome, Pending, PendingAction, Preview};
-use crate::Resolution;
+use crate::Cancellation;
+use crate::events::{Events, milliseconds};
+use crate::journal::{Event, Journal, Record};
+use crate::sync::{Mutex, MutexGuard};
 
 /// A session's stack of pending actions; last in, first out. Clones are the same stack.
 ///
@@ -22,6 +28,10 @@ pub struct PendingActionStore {
 struct Shared {
     state: Mutex<State>,
     idle: Notify,
+    /// Set once nothing new is taken, so that whoever waits for a decision stops waiting.
+    ending: Cancellation,
+    events: Events,
+    journal: Option<Journal>,
 }
 
 #[derive(Debug, Default)]
@@ -31,11 +41,18 @@ struct State {
     next_position: u64,
     /// Claims that wait for their turn, in order of arrival.
     queue: VecDeque<Claim>,
-    running: Option<Arc<Pending>>,
+    running: Option<Running>,
     /// Whether somebody works through the queue.
     driven: bool,
     life: Life,
     outcomes: Outcomes,
+}
+
+#[derive(Debug)]
+struct Running {
+    pending: Arc<Pending>,
+    /// Whether its callback has begun, so that giving it up leaves an unknown end.
+    begun: bool,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -46,49 +63,6 @@ enum Life {
     Ending,
     /// Whatever comes back now is dropped.
     Ended,
-}
-
-/// An action that is off the stack because a resolve wants it.
-#[derive(Debug)]
-pub(crate) struct Claim {
-    pub(crate) pending: Arc<Pending>,
-    pub(crate) action: ResolveAction,
-    pub(crate) reason: String,
-    /// Made by the end of the session, so that no failure before it holds it back.
-    closing: bool,
-    reply: oneshot::Sender<Resolution>,
-}
-
-impl Claim {
-    /// Tells whoever waits; nobody may.
-    pub(crate) fn answer(self, resolution: Resolution) {
-        let _ = self.reply.send(resolution);
-    }
-}
-
-/// A claim that was made.
-pub(crate) struct Claimed {
-    pub(crate) reply: oneshot::Receiver<Resolution>,
-    /// Whether the caller has to start working through the queue.
-    pub(crate) start: bool,
-}
-
-/// Why nothing was claimed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Refusal {
-    NothingPending,
-    UnknownId,
-    BeingResolved,
-    Ended(Outcome),
-}
-
-/// How the run of a claim went, as far as the stack is concerned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RunEnd {
-    Applied,
-    ApplyFailed,
-    Discarded,
-    CleanupFailed,
 }
 
 /// Why an action was not staged.
@@ -104,6 +78,14 @@ pub enum PushError {
     /// The tool call that would stage it was cancelled.
     #[error("the tool call was cancelled, so nothing can be staged for it any more")]
     CallCancelled,
+    /// The session's journal cannot be written, and nothing is staged that is not on record.
+    #[error("the journal in {} cannot be written, so nothing was staged: {reason}", directory.display())]
+    NotRecorded {
+        /// The journal's directory.
+        directory: PathBuf,
+        /// The system's reason.
+        reason: String,
+    },
     /// The tool call that would stage it is not one of this session's.
     #[error("the tool call belongs to another session; stage through the API that this session's factory was given")]
     ForeignCall,
@@ -114,6 +96,50 @@ impl PendingActionStore {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// An empty stack that puts on record what becomes of its actions.
+    pub(crate) fn with_journal(journal: Option<Journal>) -> Self {
+        Self { shared: Arc::new(Shared { journal, ..Shared::default() }) }
+    }
+
+    pub(crate) fn journal(&self) -> Option<&Journal> {
+        self.shared.journal.as_ref()
+    }
+
+    pub(crate) fn events(&self) -> &Events {
+        &self.shared.events
+    }
+
+    /// The request to stop waiting for decisions.
+    pub(crate) fn ending(&self) -> &Cancellation {
+        &self.shared.ending
+    }
+
+    fn record_push(&self, pending: &Pending) -> Result<(), PushError> {
+        let Some(journal) = &self.shared.journal else {
+            return Ok(());
+        };
+        let event = Event::Pushed {
+            id: pending.id.clone(),
+            label: pending.label.clone(),
+            source_tool_name: pending.source_tool_name.clone(),
+            preview_hash: pending.preview_hash.clone(),
+            details: pending.details.clone(),
+        };
+        journal.append(&Record::now(event)).map_err(|error| PushError::NotRecorded {
+            directory: journal.directory().to_owned(),
+            reason: error.to_string(),
+        })
+    }
+
+    /// Puts on record what has happened already; where that fails it is logged.
+    fn record(&self, event: Event) {
+        if let Some(journal) = &self.shared.journal
+            && let Err(error) = journal.append(&Record::now(event))
+        {
+            tracing::error!(%error, "what became of a pending action could not be put on record");
+        }
     }
 
     /// Puts an action on top.
@@ -134,23 +160,32 @@ impl PendingActionStore {
         let mut pending = Pending {
             id: format!("{:032x}", rand::random::<u128>()),
             position: 0,
-            label: action.label,
+            label: shortened(action.label),
             source_tool_name: action.source_tool_name.unwrap_or_else(|| DEFAULT_SOURCE.to_owned()),
             details: action.details,
+            depends_on: action.depends_on,
+            effect: preview.effect,
+            turn: preview.turn,
             preview_hash,
             attempts: AtomicU32::new(0),
             callbacks: action.callbacks,
         };
+        if self.lock().life != Life::Open {
+            return Err(PushError::SessionEnded);
+        }
+        self.record_push(&pending)?;
         let mut state = self.lock();
         if state.life != Life::Open {
             // Before the action is dropped, which runs its author's code.
             drop(state);
+            self.record(Event::Removed { id: pending.id });
             return Err(PushError::SessionEnded);
         }
         pending.position = state.next_position;
         state.next_position += 1;
         let pending = Arc::new(pending);
         state.stack.push(pending.clone());
+        self.shared.events.emit(|| EventKind::Pushed { pending: pending.summary() });
         Ok(pending)
     }
 
@@ -166,6 +201,9 @@ impl PendingActionStore {
         let mut state = self.lock();
         let pending = state.stack.pop()?;
         state.outcomes.record(&pending.id, Outcome::Removed);
+        self.shared.events.emit(|| EventKind::Removed { pending: pending.summary() });
+        drop(state);
+        self.record(Event::Removed { id: pending.id.clone() });
         Some(pending)
     }
 
@@ -181,37 +219,66 @@ impl PendingActionStore {
         self.lock().stack.iter().rev().cloned().collect()
     }
 
-    /// Claims the action with the request's id, or the topmost, at this moment.
-    pub(crate) fn claim(&self, request: ResolveRequest) -> Result<Claimed, Refusal> {
+    /// Claims the action with the request's id, or the topmost, at this moment. `turn` is the turn that asks, where
+    /// the host knows turns: without an id it cannot take what was staged in itself.
+    pub(crate) fn claim(&self, request: ResolveRequest, turn: Option<u64>) -> Result<Claimed, Refusal> {
         let mut state = self.lock();
         let pending = match &request.id {
-            None => state.stack.pop().ok_or(Refusal::NothingPending)?,
             Some(id) => match state.stack.iter().rposition(|pending| pending.id == *id) {
                 Some(at) => state.stack.remove(at),
                 None => return Err(state.refusal(id)),
             },
+            None => match state.stack.last() {
+                None => return Err(Refusal::NothingPending),
+                Some(top) if turn.is_some() && top.turn() == turn => return Err(Refusal::SameTurn(top.clone())),
+                Some(_) => state.stack.pop().ok_or(Refusal::NothingPending)?,
+            },
         };
-        Ok(state.enqueue(pending, request.action, request.reason, false))
+        Ok(self.enqueue(&mut state, pending, request, Cause::Asked))
     }
 
-    /// Refuses what is new, and claims all that is left, the topmost first, to be discarded.
+    /// Claims all that is pending, the topmost first, to be discarded for this reason.
     pub(crate) fn claim_all(&self, reason: &str) -> Vec<Claimed> {
+        let mut state = self.lock();
+        let mut claimed = Vec::with_capacity(state.stack.len());
+        while let Some(pending) = state.stack.pop() {
+            claimed.push(self.enqueue(&mut state, pending, ResolveRequest::discard(reason), Cause::Closing));
+        }
+        claimed
+    }
+
+    /// Takes nothing new from now on.
+    pub(crate) fn close(&self) {
         let mut state = self.lock();
         if state.life == Life::Open {
             state.life = Life::Ending;
         }
-        let mut claimed = Vec::with_capacity(state.stack.len());
-        while let Some(pending) = state.stack.pop() {
-            claimed.push(state.enqueue(pending, ResolveAction::Discard, reason.to_owned(), true));
-        }
-        claimed
+        drop(state);
+        self.shared.ending.cancel();
+    }
+
+    /// Claims the action with this id to let it expire; `None` where it is not pending any more.
+    pub(crate) fn claim_expired(&self, id: &str) -> Option<Claimed> {
+        let mut state = self.lock();
+        let at = state.stack.iter().position(|pending| pending.id == id)?;
+        let pending = state.stack.remove(at);
+        Some(self.enqueue(&mut state, pending, ResolveRequest::discard("expired"), Cause::Expired))
+    }
+
+    fn enqueue(&self, state: &mut State, pending: Arc<Pending>, request: ResolveRequest, cause: Cause) -> Claimed {
+        let (reply, receiver) = oneshot::channel();
+        let (action, reason) = (request.action, request.reason.clone());
+        self.shared.events.emit(|| EventKind::Claimed { pending: pending.summary(), action, reason });
+        state.queue.push_back(Claim::new(pending, request, cause, reply));
+        let start = !std::mem::replace(&mut state.driven, true);
+        Claimed { reply: receiver, start }
     }
 
     /// The next claim to run; `None` ends the work on the queue.
     pub(crate) fn next_claim(&self) -> Option<Claim> {
         let mut state = self.lock();
         let claim = state.queue.pop_front();
-        state.running = claim.as_ref().map(|claim| claim.pending.clone());
+        state.running = claim.as_ref().map(|claim| Running { pending: claim.pending.clone(), begun: false });
         state.driven = claim.is_some();
         drop(state);
         if claim.is_none() {
@@ -220,26 +287,52 @@ impl PendingActionStore {
         claim
     }
 
+    /// The callback of the running claim begins now. False where the session has given it up meanwhile.
+    pub(crate) fn begin(&self) -> bool {
+        let mut state = self.lock();
+        match &mut state.running {
+            Some(running) => {
+                running.begun = true;
+                true
+            }
+            None => false,
+        }
+    }
+
     /// Records how a claim went. Returns the claims that waited behind it and must not run now; their actions are back
     /// in their places.
-    pub(crate) fn finish(&self, pending: &Arc<Pending>, end: RunEnd) -> Vec<Claim> {
+    pub(crate) fn finish(&self, claim: &Claim, end: &RunEnd, duration: Duration) -> Vec<Claim> {
         let mut state = self.lock();
-        state.running = None;
+        let running = state.running.take();
+        let pending = &claim.pending;
         match end {
             RunEnd::Applied => state.outcomes.record(&pending.id, Outcome::Applied),
-            RunEnd::Discarded | RunEnd::CleanupFailed => state.outcomes.record(&pending.id, Outcome::Discarded),
-            RunEnd::ApplyFailed => {
+            RunEnd::Discarded { .. } => state.outcomes.record(&pending.id, claim.discarded_as()),
+            RunEnd::ApplyFailed { .. } => {
                 pending.attempts.fetch_add(1, Ordering::Relaxed);
-                state.put_back(pending.clone());
+                match state.life {
+                    Life::Ended => state.outcomes.record(&pending.id, Outcome::Failed),
+                    _ => state.put_back(pending.clone()),
+                }
             }
+            RunEnd::NotRun { .. } => state.put_back(pending.clone()),
         }
-        if matches!(end, RunEnd::Applied | RunEnd::Discarded) {
-            return Vec::new();
-        }
-        let (closing, held): (Vec<_>, Vec<_>) = state.queue.drain(..).partition(|claim| claim.closing);
+        self.shared.events.emit(|| end.event(claim, milliseconds(duration)));
+        let held = if end.holds_back() { self.hold(&mut state, pending) } else { Vec::new() };
+        // What is dropped now may run its author's code.
+        drop(state);
+        drop(running);
+        held
+    }
+
+    /// Takes the claims that wait behind a failure out of the queue and puts their actions back.
+    fn hold(&self, state: &mut State, failed: &Pending) -> Vec<Claim> {
+        let (closing, held): (Vec<_>, Vec<_>) = state.queue.drain(..).partition(|claim| claim.cause != Cause::Asked);
         state.queue.extend(closing);
         for claim in &held {
             state.put_back(claim.pending.clone());
+            let message = format!("the resolve of {} before it failed", failed.label);
+            self.shared.events.emit(|| EventKind::Returned { pending: claim.pending.summary(), message });
         }
         held
     }
@@ -255,24 +348,39 @@ impl PendingActionStore {
         }
     }
 
-    /// Gives up on whatever still runs or waits. Returns what was being resolved, and what was dropped without a
-    /// clean-up.
+    /// Gives up on whatever still runs or waits. Returns what was being applied or cleaned up, and what was dropped
+    /// without a clean-up.
     pub(crate) fn abandon(&self) -> (Option<Arc<Pending>>, Vec<Arc<Pending>>) {
         let mut state = self.lock();
         state.life = Life::Ended;
-        let running = state.running.take();
-        if let Some(pending) = &running {
-            state.outcomes.record(&pending.id, Outcome::Unknown);
+        let (mut unknown, mut dropped) = (None, Vec::new());
+        match state.running.take() {
+            Some(Running { pending, begun: true }) => unknown = Some(pending),
+            Some(Running { pending, begun: false }) => dropped.push(pending),
+            None => {}
         }
         let queue = std::mem::take(&mut state.queue);
-        let stack = std::mem::take(&mut state.stack);
-        let dropped: Vec<_> = queue.iter().map(|claim| claim.pending.clone()).chain(stack).collect();
+        dropped.extend(queue.iter().map(|claim| claim.pending.clone()));
+        dropped.extend(std::mem::take(&mut state.stack));
+        if let Some(pending) = &unknown {
+            state.outcomes.record(&pending.id, Outcome::Unknown);
+            self.shared.events.emit(|| EventKind::Unknown { pending: pending.summary() });
+        }
         for pending in &dropped {
             state.outcomes.record(&pending.id, Outcome::Discarded);
+            self.shared.events.emit(|| RunEnd::dropped(pending));
         }
         drop(state);
         drop(queue);
-        (running, dropped)
+        if let Some(pending) = &unknown {
+            self.record(Event::Unknown { id: pending.id.clone() });
+        }
+        for pending in &dropped {
+            let cleanup_failure = Some("there was no time left for it".to_owned());
+            let reason = "the session ended".to_owned();
+            self.record(Event::Discarded { id: pending.id.clone(), reason, cleanup_failure });
+        }
+        (unknown, dropped)
     }
 
     /// The task that worked through the queue is gone, with its runtime.
@@ -280,17 +388,29 @@ impl PendingActionStore {
         let mut state = self.lock();
         state.driven = false;
         let running = state.running.take();
-        if let Some(pending) = &running {
-            state.outcomes.record(&pending.id, Outcome::Unknown);
+        match &running {
+            Some(Running { pending, begun: true }) => {
+                state.outcomes.record(&pending.id, Outcome::Unknown);
+                self.shared.events.emit(|| EventKind::Unknown { pending: pending.summary() });
+            }
+            Some(Running { pending, begun: false }) => state.put_back(pending.clone()),
+            None => {}
         }
         let queue = std::mem::take(&mut state.queue);
         for claim in &queue {
             state.put_back(claim.pending.clone());
         }
-        // What is dropped now may run its author's code.
         drop(state);
+        if let Some(Running { pending, begun: true }) = &running {
+            self.record(Event::Unknown { id: pending.id.clone() });
+        }
+        // What is dropped now may run its author's code.
         drop((running, queue));
         self.shared.idle.notify_waiters();
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakStore {
+        WeakStore(Arc::downgrade(&self.shared))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -298,14 +418,26 @@ impl PendingActionStore {
     }
 }
 
-impl State {
-    fn enqueue(&mut self, pending: Arc<Pending>, action: ResolveAction, reason: String, closing: bool) -> Claimed {
-        let (reply, receiver) = oneshot::channel();
-        self.queue.push_back(Claim { pending, action, reason, closing, reply });
-        let start = !std::mem::replace(&mut self.driven, true);
-        Claimed { reply: receiver, start }
+/// A label is for a line; what is longer would drown whatever shows it.
+fn shortened(mut label: String) -> String {
+    const MOST_BYTES: usize = 500;
+    if label.len() > MOST_BYTES {
+        label.truncate(label.floor_char_boundary(MOST_BYTES));
+        label.push_str(" ...");
     }
+    label
+}
 
+/// A handle that does not keep the stack alive.
+pub(crate) struct WeakStore(Weak<Shared>);
+
+impl WeakStore {
+    pub(crate) fn upgrade(&self) -> Option<PendingActionStore> {
+        Some(PendingActionStore { shared: self.0.upgrade()? })
+    }
+}
+
+impl State {
     fn put_back(&mut self, pending: Arc<Pending>) {
         if self.life == Life::Ended {
             self.outcomes.record(&pending.id, Outcome::Discarded);
@@ -316,119 +448,18 @@ impl State {
     }
 
     fn refusal(&self, id: &str) -> Refusal {
-        let claimed = self.queue.iter().map(|claim| &claim.pending).chain(&self.running);
-        if claimed.into_iter().any(|pending| pending.id == id) {
+        let running = self.running.iter().map(|running| &running.pending);
+        let mut claimed = self.queue.iter().map(|claim| &claim.pending).chain(running);
+        if claimed.any(|pending| pending.id == id) {
             return Refusal::BeingResolved;
         }
         self.outcomes.get(id).map_or(Refusal::UnknownId, Refusal::Ended)
     }
 }
 
+#[cfg(all(test, shuttle))]
+mod interleavings;
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn store(labels: &[&str]) -> (PendingActionStore, Vec<String>) {
-        let store = PendingActionStore::new();
-        let ids = labels.iter().map(|label| push(&store, label)).collect();
-        (store, ids)
-    }
-
-    fn push(store: &PendingActionStore, label: &str) -> String {
-        store.push(PendingAction::new(label, |_| async { Ok("".into()) })).unwrap().id().to_owned()
-    }
-
-    fn labels(store: &PendingActionStore) -> Vec<String> {
-        store.list().iter().map(|pending| pending.label().to_owned()).collect()
-    }
-
-    #[test]
-    fn it_is_a_stack() {
-        let (store, _) = store(&["a", "b"]);
-        assert!(store.has_pending());
-        assert_eq!(store.peek().unwrap().label(), "b");
-        assert_eq!(store.pop().unwrap().label(), "b");
-        assert_eq!(store.pop().unwrap().label(), "a");
-        assert!(store.pop().is_none());
-        assert!(!store.has_pending());
-    }
-
-    #[test]
-    fn ids_are_32_hexadecimal_digits_and_differ() {
-        let (_, ids) = store(&["a", "b"]);
-        assert!(ids.iter().all(|id| id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit())));
-        assert_ne!(ids[0], ids[1]);
-    }
-
-    #[test]
-    fn a_failed_apply_returns_below_what_was_pushed_meanwhile() {
-        let (store, ids) = store(&["a", "b", "c"]);
-        assert!(store.claim(ResolveRequest::apply("r").with_id(&ids[1])).unwrap().start);
-        let claim = store.next_claim().unwrap();
-        assert_eq!(labels(&store), ["c", "a"]);
-        push(&store, "d");
-        assert!(store.finish(&claim.pending, RunEnd::ApplyFailed).is_empty());
-        assert_eq!(labels(&store), ["d", "c", "b", "a"]);
-        assert_eq!(claim.pending.attempts(), 1);
-    }
-
-    #[test]
-    fn claims_behind_a_failure_go_back_without_running() {
-        let (store, _) = store(&["a", "b", "c"]);
-        for _ in 0..3 {
-            drop(store.claim(ResolveRequest::apply("r")).unwrap());
-        }
-        assert_eq!(labels(&store), Vec::<String>::new());
-        let claim = store.next_claim().unwrap();
-        let held = store.finish(&claim.pending, RunEnd::ApplyFailed);
-        assert_eq!(held.iter().map(|claim| claim.pending.label()).collect::<Vec<_>>(), ["b", "a"]);
-        assert_eq!(labels(&store), ["c", "b", "a"]);
-        assert!(store.next_claim().is_none());
-        assert_eq!(held[0].pending.attempts(), 0);
-    }
-
-    #[test]
-    fn an_id_is_refused_with_what_became_of_it() {
-        let (store, ids) = store(&["a", "b"]);
-        let by_id = |id: &str| store.claim(ResolveRequest::apply("r").with_id(id)).map(|_| ()).unwrap_err();
-        assert_eq!(by_id("nope"), Refusal::UnknownId);
-        drop(store.claim(ResolveRequest::apply("r")).unwrap());
-        assert_eq!(by_id(&ids[1]), Refusal::BeingResolved);
-        let claim = store.next_claim().unwrap();
-        assert_eq!(by_id(&ids[1]), Refusal::BeingResolved);
-        store.finish(&claim.pending, RunEnd::Applied);
-        assert_eq!(by_id(&ids[1]), Refusal::Ended(Outcome::Applied));
-        drop(store.pop());
-        assert_eq!(by_id(&ids[0]), Refusal::Ended(Outcome::Removed));
-    }
-
-    #[test]
-    fn an_ending_store_takes_nothing_new_and_holds_nothing_back() {
-        let (store, _) = store(&["a", "b", "c"]);
-        drop(store.claim(ResolveRequest::apply("r")).unwrap());
-        let running = store.next_claim().unwrap();
-        assert_eq!(store.claim_all("over").len(), 2);
-        assert_eq!(
-            store.push(PendingAction::new("late", |_| async { Ok("".into()) })).unwrap_err(),
-            PushError::SessionEnded
-        );
-        assert!(store.finish(&running.pending, RunEnd::ApplyFailed).is_empty());
-        assert_eq!(store.next_claim().unwrap().pending.label(), "b");
-        assert_eq!(labels(&store), ["c"]);
-    }
-
-    #[test]
-    fn what_was_given_up_is_known_by_its_outcome() {
-        let (store, ids) = store(&["a", "b"]);
-        drop(store.claim(ResolveRequest::apply("r")).unwrap());
-        let running = store.next_claim().unwrap();
-        let (unknown, dropped) = store.abandon();
-        assert_eq!(unknown.unwrap().label(), "b");
-        assert_eq!(dropped[0].label(), "a");
-        let outcome = |id: &str| store.claim(ResolveRequest::apply("r").with_id(id)).map(|_| ()).unwrap_err();
-        assert_eq!(outcome(&ids[1]), Refusal::Ended(Outcome::Unknown));
-        assert_eq!(outcome(&ids[0]), Refusal::Ended(Outcome::Discarded));
-        store.finish(&running.pending, RunEnd::Applied);
-        assert_eq!(outcome(&ids[1]), Refusal::Ended(Outcome::Applied));
-    }
-}
+mod model;
+#[cfg(test)]
+mod tests;

@@ -1,29 +1,31 @@
 use tokio::runtime::Handle;
 
-use super::{run, text};
+use super::run::{self, Approval};
+use super::text;
 use crate::PendingActionStore;
 
 /// Works through a store's queue in a task of its own, so that no caller's going away stops an apply half way.
-pub(super) fn spawn(store: PendingActionStore, runtime: &Handle) {
+pub(super) fn spawn(store: PendingActionStore, approval: Approval, runtime: &Handle) {
     // Made here, so that it notices also where the runtime is shutting down and never polls the task.
-    let mut driver = Driver { store, ended: false };
+    let mut driver = Driver { store, approval, ended: false };
     runtime.spawn(async move { driver.drive().await });
 }
 
 struct Driver {
     store: PendingActionStore,
+    approval: Approval,
     ended: bool,
 }
 
 impl Driver {
     async fn drive(&mut self) {
         while let Some(claim) = self.store.next_claim() {
-            let (resolution, end) = run::run(&claim).await;
-            for held in self.store.finish(&claim.pending, end) {
-                let answer = text::held(&held, &claim.pending);
+            let ran = run::run(&self.store, &self.approval, &claim).await;
+            for held in self.store.finish(&claim, &ran.end, ran.duration) {
+                let answer = text::held(&held, &claim.pending, None);
                 held.answer(answer);
             }
-            claim.answer(resolution);
+            claim.answer(ran.resolution);
         }
         self.ended = true;
     }

@@ -1,6 +1,9 @@
 //! The `resolve` tool.
 
+#[cfg(test)]
+mod approval_tests;
 mod driver;
+mod record;
 mod run;
 #[cfg(test)]
 mod tests;
@@ -9,6 +12,7 @@ mod text;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use serde_json::json;
 use tokio::runtime::Handle;
@@ -17,6 +21,7 @@ use toolhost_protocol::{AgentToolResult, Effect, RESOLVE, ResolveAction, Resolve
 
 use crate::{Pending, PendingActionStore};
 use driver::spawn;
+pub(crate) use run::Approval;
 
 /// The definition of `resolve`, for a model. It is hidden: no list for people shows it.
 #[must_use]
@@ -77,6 +82,12 @@ pub enum ResolveStatus {
     UnknownId,
     /// A resolve before this one failed, so this one did not run; its action is back in its place.
     Held,
+    /// Whoever has the last word refused it, or nobody decided in time; the action is pending.
+    Refused,
+    /// Whoever has the last word wants the host to stop; the action is pending.
+    Aborted,
+    /// It would have taken what its own turn staged, which nobody has seen yet.
+    SameTurn,
     /// It was asked for from inside an apply or a reject.
     Nested,
     /// The session ended before its turn came, or its runtime went away; nobody saw how it went.
@@ -95,6 +106,17 @@ impl ResolveStatus {
 #[derive(Debug)]
 #[must_use = "a resolve that nobody awaits goes on, but its outcome is not seen"]
 pub struct ResolveFuture(Stage);
+
+impl ResolveFuture {
+    fn ready(resolution: Resolution) -> Self {
+        Self(Stage::Ready(Some(Box::new(resolution))))
+    }
+
+    /// Where there is nothing to resolve, ever.
+    pub(crate) fn nothing_pending(request: &ResolveRequest) -> Self {
+        Self::ready(text::nothing_pending(request.action, &request.reason))
+    }
+}
 
 #[derive(Debug)]
 enum Stage {
@@ -119,47 +141,67 @@ impl Future for ResolveFuture {
     }
 }
 
-/// Claims now, and runs when its turn comes. `store` is absent where the session keeps no pending actions.
-pub(crate) fn resolve(store: Option<&PendingActionStore>, runtime: &Handle, request: ResolveRequest) -> ResolveFuture {
-    let (action, reason) = (request.action, request.reason.clone());
-    let ready = |resolution| ResolveFuture(Stage::Ready(Some(Box::new(resolution))));
-    if run::is_running_here() {
-        return ready(text::nested(action, &reason));
-    }
-    let Some(store) = store else {
-        return ready(text::nothing_pending(action, &reason));
-    };
-    let id = request.id.clone().unwrap_or_default();
-    match store.claim(request) {
-        Ok(claimed) => {
-            if claimed.start {
-                spawn(store.clone(), runtime);
-            }
-            ResolveFuture(Stage::Waiting { reply: claimed.reply, action, reason })
-        }
-        Err(refusal) => ready(text::refused(action, &reason, &id, &refusal)),
-    }
+/// Resolves the actions of one store.
+#[derive(Clone)]
+pub(crate) struct Resolver {
+    pub(crate) store: PendingActionStore,
+    pub(crate) runtime: Handle,
+    pub(crate) approval: Approval,
 }
 
-/// Closes a store and discards all that is left in it, the topmost first. Ends when nothing is left.
-pub(crate) async fn discard_all(
-    store: &PendingActionStore,
-    runtime: &Handle,
-    reason: &str,
-    discarded: &mut Vec<Resolution>,
-) {
-    loop {
-        let claimed = store.claim_all(reason);
-        if claimed.iter().any(|claimed| claimed.start) {
-            spawn(store.clone(), runtime);
+impl Resolver {
+    /// Claims now, and runs when its turn comes.
+    pub(crate) fn resolve(&self, request: ResolveRequest, turn: Option<u64>) -> ResolveFuture {
+        let (action, reason) = (request.action, request.reason.clone());
+        if run::is_running_here() {
+            return ResolveFuture::ready(text::nested(action, &reason));
         }
-        // An apply that was running may fail, and then its action is left to discard.
-        store.idle().await;
-        if claimed.is_empty() && !store.has_pending() {
-            return;
+        let id = request.id.clone().unwrap_or_default();
+        match self.store.claim(request, turn) {
+            Ok(claimed) => {
+                self.start(claimed.start);
+                ResolveFuture(Stage::Waiting { reply: claimed.reply, action, reason })
+            }
+            Err(refusal) => ResolveFuture::ready(text::refused(action, &reason, &id, &refusal)),
         }
-        for claimed in claimed {
-            discarded.extend(claimed.reply.await);
+    }
+
+    /// Discards what is pending, the topmost first, after what is running, and hands over each outcome as it comes.
+    pub(crate) async fn discard_all(&self, reason: &str, mut discarded: impl FnMut(Resolution)) {
+        loop {
+            let claimed = self.store.claim_all(reason);
+            self.start(claimed.iter().any(|claimed| claimed.start));
+            // An apply that was running may fail, and then its action is left to discard.
+            self.store.idle().await;
+            if claimed.is_empty() && !self.store.has_pending() {
+                return;
+            }
+            for claimed in claimed {
+                if let Ok(resolution) = claimed.reply.await {
+                    discarded(resolution);
+                }
+            }
+        }
+    }
+
+    /// Discards the action with this id after this time, if it is still pending then.
+    pub(crate) fn expire(&self, id: String, after: Duration) {
+        let (store, runtime, approval) = (self.store.downgrade(), self.runtime.clone(), self.approval.clone());
+        self.runtime.spawn(async move {
+            tokio::time::sleep(after).await;
+            let Some(store) = store.upgrade() else {
+                return;
+            };
+            let resolver = Self { store, runtime, approval };
+            if let Some(claimed) = resolver.store.claim_expired(&id) {
+                resolver.start(claimed.start);
+            }
+        });
+    }
+
+    fn start(&self, needed: bool) {
+        if needed {
+            spawn(self.store.clone(), self.approval.clone(), &self.runtime);
         }
     }
 }

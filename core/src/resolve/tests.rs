@@ -5,6 +5,7 @@ use tokio::sync::oneshot;
 use toolhost_protocol::{AgentToolResult, Failure, STALE};
 
 use super::*;
+use crate::journal::Fate;
 use crate::{EndReason, Limits, PendingAction, PushError, Session, SessionOptions};
 
 fn session() -> Session {
@@ -252,4 +253,49 @@ async fn a_session_without_a_store_has_nothing_pending() {
     assert_eq!(resolution.status, ResolveStatus::NothingPending);
     let refused = session.downgrade().push_pending_action(0, PendingAction::new("x", |_| async { Ok("".into()) }));
     assert_eq!(refused.unwrap_err().to_string(), "Pending action store unavailable for custom tools in this runtime.");
+}
+
+#[tokio::test]
+async fn the_journal_tells_what_became_of_each_action() {
+    let directory = tempfile::tempdir().unwrap();
+    let session = Session::new(SessionOptions::new("test").journal(directory.path()), Handle::current());
+    let store = session.pending().unwrap().clone();
+    push(&session, "applied", Ok("".into()));
+    session.resolve(ResolveRequest::apply("fine")).await;
+    push(&session, "failed", Err(Failure::new("no disk")));
+    session.resolve(ResolveRequest::apply("fine")).await;
+    drop(store.pop());
+    push(&session, "discarded", Ok("".into()));
+    session.resolve(ResolveRequest::discard("not now")).await;
+    push(&session, "left", Ok("".into()));
+    session.end(EndReason::Shutdown).await;
+    drop((session, store));
+    let journals = crate::journal::read_all(directory.path()).unwrap();
+    assert_eq!(journals[0].path.parent(), Some(directory.path().join("ended").as_path()));
+    let told: Vec<_> = journals[0]
+        .actions
+        .iter()
+        .map(|action| (action.label.as_str(), action.fate.clone(), action.reason.as_deref()))
+        .collect();
+    let discarded = || Fate::Discarded { cleanup_failure: None };
+    assert_eq!(
+        told,
+        [
+            ("applied", Fate::Applied, Some("fine")),
+            ("failed", Fate::Removed, None),
+            ("discarded", discarded(), Some("not now")),
+            ("left", discarded(), Some("the session ended")),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn nothing_is_staged_or_applied_that_cannot_be_put_on_record() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let session = Session::new(SessionOptions::new("test").journal(&file), Handle::current());
+    let refused = session.pending().unwrap().push(PendingAction::new("a", |_| async { Ok("".into()) })).unwrap_err();
+    assert!(matches!(refused, PushError::NotRecorded { .. }), "{refused}");
+    assert!(!session.pending().unwrap().has_pending());
 }

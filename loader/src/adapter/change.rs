@@ -25,7 +25,7 @@ pub(super) fn action(plugin: String, head: PendingHead, change: ChangeObject) ->
     if let Some(details) = head.details {
         action = action.details(details);
     }
-    action
+    action.depends_on(head.depends_on)
 }
 
 fn bytes(text: String) -> RVec<u8> {

@@ -1,7 +1,8 @@
 use std::sync::Arc;
 
+use serde::de::IgnoredAny;
 use toolhost_abi::tool::ToolObject;
-use toolhost_core::{BoxFuture, CallContext, Tool, ToolDefinition, ToolOrigin, ToolOutcome};
+use toolhost_core::{BoxFuture, CallContext, Failure, SessionStep, Tool, ToolDefinition, ToolOrigin, ToolOutcome};
 
 use super::{call, decode, encode};
 use crate::PluginInfo;
@@ -33,6 +34,16 @@ impl Tool for PluginTool {
         let running = self.tool.execute(parameters, call::object(context));
         let plugin = self.plugin.clone();
         Box::pin(async move { decode(&plugin.name, running.await) })
+    }
+
+    fn watches_session(&self) -> bool {
+        true
+    }
+
+    fn on_session(&self, step: SessionStep) -> BoxFuture<Result<(), Failure>> {
+        let telling = self.tool.on_session(encode(&step));
+        let plugin = self.plugin.clone();
+        Box::pin(async move { decode::<IgnoredAny>(&plugin.name, telling.await).map(drop) })
     }
 
     fn origin(&self) -> Option<&ToolOrigin> {

@@ -188,6 +188,8 @@ impl<'image, 'data> DynamicTable<'image, 'data> {
             symbol.name(endian, self.strings) == Ok(name.as_bytes())
                 && symbol.is_definition(endian, self.strings)
                 && symbol.st_size(endian) >= size
+                // Its bytes, not only its room: what lies beyond the file is zeros, and no header.
+                && self.image.at(symbol.st_value(endian)).is_some_and(|bytes| bytes.len() as u64 >= size)
         }))
     }
 

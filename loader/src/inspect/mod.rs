@@ -35,6 +35,11 @@ struct Library<'data> {
     exports_entry: bool,
 }
 
+/// Whether a file that begins like this may be a library of some platform.
+pub(crate) fn may_be_library(head: &[u8]) -> bool {
+    FileKind::parse(head).is_ok()
+}
+
 /// Checks that these bytes are a whole library for this platform, and a plugin.
 pub(crate) fn plugin(data: &[u8]) -> Result<Inspected, LoadErrorKind> {
     let library = parse(data)?;
@@ -43,7 +48,7 @@ pub(crate) fn plugin(data: &[u8]) -> Result<Inspected, LoadErrorKind> {
         return Err(LoadErrorKind::OtherFamily { found: metadata.abi_family, known: FAMILY });
     }
     if metadata.panic != "unwind" {
-        return Err(LoadErrorKind::PanicAborts { plugin: metadata.name });
+        return Err(LoadErrorKind::PanicAborts { plugin: metadata.name, strategy: metadata.panic });
     }
     if !library.exports_entry {
         return Err(LoadErrorKind::NoEntry { symbol: SYMBOL });

@@ -14,7 +14,22 @@ pub(super) fn read(descriptor: Option<&[u8]>) -> Result<Metadata, LoadErrorKind>
     if found > FORMAT {
         return Err(LoadErrorKind::NewerNote { found, known: FORMAT });
     }
-    serde_json::from_slice(&descriptor[PREAMBLE..]).map_err(|error| bad(error.to_string()))
+    if found == 0 {
+        return Err(bad("there is no format 0".to_owned()));
+    }
+    let metadata: Metadata = serde_json::from_slice(&descriptor[PREAMBLE..]).map_err(|error| bad(error.to_string()))?;
+    let named = [("name", &metadata.name), ("version", &metadata.version), ("abiVersion", &metadata.abi_version)];
+    if let Some((field, _)) = named.into_iter().find(|(_, text)| !is_name(text)) {
+        return Err(bad(format!("its `{field}` is no name of a package or version")));
+    }
+    Ok(metadata)
+}
+
+/// What cargo takes for a name or a version, and a little more.
+fn is_name(text: &str) -> bool {
+    const LONGEST: usize = 128;
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '+');
+    (1..=LONGEST).contains(&text.len()) && text.chars().all(plain)
 }
 
 #[cfg(test)]
@@ -32,6 +47,9 @@ mod tests {
         assert!(error(Some(b"something else")).contains("does not begin with its mark"));
         assert!(error(Some(&MAGIC)).contains("ends within its preamble"));
         assert!(error(Some(&descriptor(1, "{"))).contains("EOF"));
+        assert!(error(Some(&descriptor(0, "{}"))).contains("no format 0"));
+        let named = r#"{"abiFamily":"abi_stable","abiVersion":"1.0.0","name":"n\u001b[2J","version":"1"}"#;
+        assert!(error(Some(&descriptor(1, named))).contains("its `name` is no name"));
         assert!(error(Some(&descriptor(1, "{}"))).contains("missing field `abiFamily`"));
         assert_eq!(error(Some(&descriptor(9, "{}"))), "its note has format 9, and this host reads formats up to 1");
     }

@@ -2,7 +2,7 @@
 //!
 //! Everything that carries meaning crosses as UTF-8 JSON in bytes; this crate holds only what carries those bytes:
 //! [`Host`](host::Host), [`Call`](call::Call), [`Tool`](tool::Tool) and [`Change`](change::Change), the
-//! [root](root::PluginRoot) that a plugin exports, and the [note](note) that describes a plugin without running it.
+//! [root](root::PluginRoot) that a plugin exports, and the [note] that describes a plugin without running it.
 //!
 //! # Rules for both sides
 //!

@@ -37,6 +37,7 @@ impl HostLink {
         let mut head = PendingHead::new(change.label());
         head.source_tool_name = change.source_tool_name();
         head.details = change.details();
+        head.depends_on = change.depends_on();
         let head = encode(&head)?;
         let change = ChangeObject::from_value(ChangeAdapter::new(self.clone(), change), TD_Opaque);
         let answer = from_bytes(self.host.push_pending_action(call, head.into(), change))?;

@@ -1,22 +1,26 @@
 use std::sync::Arc;
 
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
 use toolhost_abi::Bytes;
 use toolhost_abi::abi_stable::std_types::{RResult, RVec};
 use toolhost_abi::async_ffi::{FfiFuture, FutureExt};
 use toolhost_abi::call::CallObject;
 use toolhost_abi::tool::Tool;
-use toolhost_protocol::{Failure, ToolDefinition};
+use toolhost_protocol::{Failure, PARAMETERS, ToolDefinition};
 
 use super::guard::{GuardedFuture, NeedsRuntime, drop_guarded};
 use super::host::{CallLink, HostLink};
 use super::to_bytes;
 use crate::call::ToolCall;
-use crate::tool::{CustomTool, define};
+use crate::tool::{CustomTool, define, watches_session};
 
 /// A tool whose type is forgotten, still with everything that the boundary asks of it.
 pub(crate) trait ErasedTool: Send + Sync {
     fn definition(&self) -> ToolDefinition;
     fn execute(self: Arc<Self>, host: HostLink, params: RVec<u8>, call: CallObject) -> FfiFuture<Bytes>;
+    fn on_session(self: Arc<Self>, host: HostLink, step: RVec<u8>) -> FfiFuture<Bytes>;
 }
 
 pub(crate) struct Concrete<T>(pub(crate) T);
@@ -29,15 +33,50 @@ impl<T: CustomTool> ErasedTool for Concrete<T> {
     fn execute(self: Arc<Self>, host: HostLink, params: RVec<u8>, call: CallObject) -> FfiFuture<Bytes> {
         let (plugin, id) = (host.plugin(), call.id());
         let work = async move {
-            let params = serde_json::from_slice(&params).map_err(|error| {
-                Failure::new(format!("the parameters do not fit `{}`: {error}", T::NAME)).with_code("parameters")
-            })?;
+            let params = parse_params(&params)?;
             self.0.execute(params, ToolCall::new(host, CallLink(call))).await.map_err(crate::ToolError::into_failure)
         };
         let guarded = GuardedFuture::new(plugin, id, NeedsRuntime::Yes, work);
         async move { to_bytes(guarded.await) }.into_ffi()
     }
+
+    fn on_session(self: Arc<Self>, host: HostLink, step: RVec<u8>) -> FfiFuture<Bytes> {
+        let work = async move {
+            let step = serde_json::from_slice(&step)
+                .map_err(|error| Failure::new(format!("the session's step cannot be read: {error}")))?;
+            self.0.on_session(step).await.map_err(crate::ToolError::into_failure)
+        };
+        // Most tools do nothing here, and that must not cost an idle plugin its runtime.
+        let runtime = if watches_session::<T>() { NeedsRuntime::Yes } else { NeedsRuntime::OnlyIfStarted };
+        let guarded = GuardedFuture::new(host.plugin(), 0, runtime, work);
+        async move { to_bytes(guarded.await) }.into_ffi()
+    }
 }
+
+/// A schema takes `1.0` for an integer, and serde does not.
+fn parse_params<P: DeserializeOwned>(json: &[u8]) -> Result<P, Failure> {
+    serde_json::from_slice(json).or_else(|_| {
+        let value: Value = serde_json::from_slice(json).map_err(|error| Failure::new(error.to_string()))?;
+        serde_json::from_value(integral(value)).map_err(|error| Failure::new(error.to_string()).with_code(PARAMETERS))
+    })
+}
+
+/// The value with every whole number as an integer, where one can hold it.
+fn integral(value: Value) -> Value {
+    match value {
+        Value::Number(number) => match number.as_f64() {
+            #[allow(clippy::cast_possible_truncation)]
+            Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < MOST_EXACT => (float as i64).into(),
+            _ => Value::Number(number),
+        },
+        Value::Array(items) => items.into_iter().map(integral).collect(),
+        Value::Object(fields) => fields.into_iter().map(|(key, value)| (key, integral(value))).collect(),
+        other => other,
+    }
+}
+
+/// Below this, a float that is whole is exactly that integer.
+const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
 
 pub(super) struct ToolAdapter {
     /// Empty only while it is dropped.
@@ -64,8 +103,11 @@ impl Tool for ToolAdapter {
         }
     }
 
-    fn on_session(&self, _json: RVec<u8>) -> FfiFuture<Bytes> {
-        nothing()
+    fn on_session(&self, json: RVec<u8>) -> FfiFuture<Bytes> {
+        match &self.tool {
+            Some(tool) => tool.clone().on_session(self.host.clone(), json),
+            None => nothing(),
+        }
     }
 
     fn render(&self, _json: RVec<u8>) -> Bytes {
@@ -86,5 +128,30 @@ impl Drop for ToolAdapter {
         if let Err(failure) = drop_guarded(self.tool.take()) {
             self.host.report("a tool was dropped and", &failure);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Params {
+        n: u32,
+        x: f64,
+    }
+
+    #[test]
+    fn a_whole_number_may_be_written_with_a_fraction() {
+        assert_eq!(parse_params::<Params>(br#"{"n": 3.0, "x": 2.0}"#).unwrap(), Params { n: 3, x: 2.0 });
+        assert_eq!(parse_params::<Params>(br#"{"n": 3, "x": 2.5}"#).unwrap(), Params { n: 3, x: 2.5 });
+    }
+
+    #[test]
+    fn what_does_not_fit_says_why_and_not_at_which_byte() {
+        let failure = parse_params::<Params>(br#"{"n": 3.5, "x": 1}"#).unwrap_err();
+        assert_eq!(failure.message, "invalid type: floating point `3.5`, expected u32");
+        assert_eq!(failure.code.as_deref(), Some(PARAMETERS));
     }
 }

@@ -50,6 +50,11 @@ impl Fingerprint {
         self.kind == FileType::Directory
     }
 
+    /// Whether `other` could be a copy of this file that a layered file system made when it was renamed.
+    pub(crate) fn looks_like(&self, other: &Self) -> bool {
+        (self.kind, self.size, self.modified) == (other.kind, other.size, other.modified)
+    }
+
     /// Whether `other` is the same file, of the same kind; its content may differ.
     pub(crate) fn same_file(&self, other: &Self) -> bool {
         self.identity == other.identity && self.kind == other.kind

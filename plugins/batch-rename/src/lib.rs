@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
-use toolhost_plugin_sdk::FileChange;
+use serde_json::Value;
 use toolhost_plugin_sdk::prelude::*;
+use toolhost_plugin_sdk::{Dependency, FileState};
 
 use crate::apply::{ApplyError, apply};
 use crate::params::Params;
@@ -53,7 +53,7 @@ impl CustomTool for BatchRenamePreview {
             return Ok(preview.into());
         }
         call.push_pending_action(BatchRename { plan: Arc::new(plan) })?;
-        Ok(format!("{preview}\nNothing is renamed yet. Call resolve to apply or discard.").into())
+        Ok(format!("{preview}\nNothing is renamed yet.").into())
     }
 }
 
@@ -64,8 +64,7 @@ struct BatchRename {
 
 impl BatchRename {
     fn changes(&self) -> Value {
-        let changes: Vec<_> = self.plan.renames().map(|(old, new)| FileChange::rename(old, new)).collect();
-        json!({ "changes": changes })
+        self.plan.renames().fold(Changes::new(), |changes, (old, new)| changes.rename(old, new)).into_details()
     }
 }
 
@@ -97,16 +96,35 @@ impl StagedChange for BatchRename {
     fn details(&self) -> Option<Value> {
         Some(self.changes())
     }
+
+    // The sources by what tells them apart, since to hash thousands of photos would take minutes. The plan says which
+    // targets are free: only it knows that `a` and `A` may be one name.
+    fn depends_on(&self) -> Vec<Dependency> {
+        let sources = self.plan.entries().iter().map(|entry| {
+            // A file that is gone already has no state, and so differs from whatever is there later.
+            let state = entry.from.path().symlink_metadata().map(|metadata| FileState::of(&metadata));
+            Dependency::unchanged(entry.from.path(), state.unwrap_or_default())
+        });
+        let free = self.plan.entries().iter().filter(|entry| !entry.target_moves_away);
+        sources.chain(free.map(|entry| Dependency::absent(entry.to.path()))).collect()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::path::Path;
+
+    use serde_json::json;
 
     use super::*;
 
-    fn staged(root: &std::path::Path) -> BatchRename {
-        let params = serde_json::from_value(json!({"files": ["IMG_1.JPG"], "find": "IMG", "replace": "trip"})).unwrap();
+    fn staged(root: &Path) -> BatchRename {
+        staged_by(root, json!({"files": ["IMG_1.JPG"], "find": "IMG", "replace": "trip"}))
+    }
+
+    fn staged_by(root: &Path, params: Value) -> BatchRename {
+        let params: Params = serde_json::from_value(params).unwrap();
         let rules = Rules::new(&params).unwrap();
         BatchRename { plan: Arc::new(Plan::new(root, &params.files, &rules).unwrap()) }
     }
@@ -131,11 +149,27 @@ mod tests {
     }
 
     #[test]
+    fn a_staged_rename_depends_on_the_names_that_nothing_has_yet() {
+        let tmp = tempfile::tempdir().unwrap();
+        let root = tmp.path().canonicalize().unwrap();
+        for name in ["a", "aa", "b"] {
+            fs::write(root.join(name), name).unwrap();
+        }
+        let chain = staged_by(&root, json!({"files": ["a", "aa", "b"], "find": "a+", "replace": "${0}a"}));
+        assert_eq!(chain.plan.len(), 2);
+        let unchanged = |name: &str| {
+            let path = root.join(name);
+            Dependency::unchanged(&path, FileState::of(&path.symlink_metadata().unwrap()))
+        };
+        assert_eq!(chain.depends_on(), [unchanged("a"), unchanged("aa"), Dependency::absent(root.join("aaa"))]);
+    }
+
+    #[test]
     fn a_discard_says_what_it_dropped() {
         let tmp = tempfile::tempdir().unwrap();
         fs::write(tmp.path().join("IMG_1.JPG"), "").unwrap();
         let said = run(staged(tmp.path()).reject("not now")).unwrap().unwrap();
-        let text = "Dropped the renaming of 1 file; every name is as it was. Reason: not now\nIMG_1.JPG -> trip_1.JPG";
+        let text = "Nothing was renamed. Reason: not now\nDropped, 1 file:\nIMG_1.JPG -> trip_1.JPG";
         assert_eq!(said, AgentToolResult::text(text));
         assert!(tmp.path().join("IMG_1.JPG").exists());
     }

@@ -10,8 +10,8 @@ use toolhost_plugin_sdk::prelude::*;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(example = serde_json::json!({"files": ["IMG_1.JPG"], "find": "IMG", "replace": "trip"}))]
 pub(crate) struct Params {
-    /// Paths of the files or directories to rename, relative to the session's directory or absolute, each once. Their
-    /// order is the order of the numbers.
+    /// Paths of the files or directories to rename, all inside the session's directory: relative to it or absolute, each
+    /// once. Their order is the order of the numbers.
     pub(crate) files: Vec<String>,
     /// A regular expression to find in each file's name (the last part of its path). Every match in the name is
     /// replaced; a file without a match is left alone. Needs `replace`.

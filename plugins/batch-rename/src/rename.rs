@@ -9,7 +9,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, fstat, linkat, open, rename
 use rustix::io::Errno;
 
 use crate::dirs::{Directory, Place};
-use crate::fingerprint::Identity;
+use crate::fingerprint::{Fingerprint, Identity};
 
 /// Renames in one directory to a name in another, in one act that fails with `EXIST` if the new name is taken.
 pub(crate) type AtomicRename = fn(&OwnedFd, &str, &OwnedFd, &str) -> Result<(), Errno>;
@@ -40,16 +40,25 @@ pub(crate) fn rename(from: &Place, to: &Place, moved: Moved, atomic: AtomicRenam
     let other_dir =
         if Arc::ptr_eq(&from.directory, &to.directory) { None } else { Some(open_directory(&to.directory)?) };
     let to_dir = other_dir.as_ref().unwrap_or(&from_dir);
-    if identity_at(&from_dir, &from.name)? != Some(moved.identity) {
-        return Err(RenameError::NotThere);
-    }
+    let before = fingerprint_at(&from_dir, &from.name)?.filter(|before| before.identity == moved.identity);
+    let before = before.ok_or(RenameError::NotThere)?;
     match atomic(&from_dir, &from.name, to_dir, &to.name) {
         Ok(()) => {}
         Err(errno) if !is_unsupported(errno) => return Err(errno.into()),
         Err(_) if moved.is_directory => return Err(RenameError::UnsafeDirectory),
         Err(_) => link_and_unlink(&from_dir, &from.name, to_dir, &to.name, moved.identity)?,
     }
-    Ok(identity_at(to_dir, &to.name).ok().flatten().unwrap_or(moved.identity))
+    match fingerprint_at(to_dir, &to.name) {
+        Ok(Some(now)) if now.identity != moved.identity && !now.looks_like(&before) => {
+            // Somebody put another file under the old name in between: it goes back to where it was.
+            match atomic(to_dir, &to.name, &from_dir, &from.name) {
+                Ok(()) => Err(RenameError::NotThere),
+                Err(_) => Err(RenameError::Stranger),
+            }
+        }
+        Ok(Some(now)) => Ok(now.identity),
+        _ => Ok(moved.identity),
+    }
 }
 
 /// Whether the system or the file system lacks what was asked of it.
@@ -96,8 +105,12 @@ fn open_directory(directory: &Directory) -> Result<OwnedFd, RenameError> {
 }
 
 fn identity_at(directory: &OwnedFd, name: &str) -> Result<Option<Identity>, RenameError> {
+    Ok(fingerprint_at(directory, name)?.map(|found| found.identity))
+}
+
+fn fingerprint_at(directory: &OwnedFd, name: &str) -> Result<Option<Fingerprint>, RenameError> {
     match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(stat) => Ok(Some(Identity::of(&stat))),
+        Ok(stat) => Ok(Some(Fingerprint::of(&stat))),
         Err(Errno::NOENT) => Ok(None),
         Err(errno) => Err(errno.into()),
     }
@@ -120,6 +133,8 @@ pub(crate) enum RenameError {
     NeitherWay(io::Error),
     /// The file has its new name, and its old one could not be removed, nor the new one again.
     TwoNames,
+    /// Another file was put under the old name in between; it has the new name now, and its old one is taken.
+    Stranger,
     /// Anything else.
     Io(io::Error),
 }
@@ -149,6 +164,12 @@ impl fmt::Display for RenameError {
                 "this file system cannot rename without the risk of overwriting something, nor link instead: {cause}"
             ),
             Self::TwoNames => write!(f, "the file now has both names, and neither could be removed"),
+            Self::Stranger => {
+                write!(
+                    f,
+                    "another file was put in its place meanwhile; that has the new name now, for its own is taken"
+                )
+            }
             Self::Io(cause) => write!(f, "{cause}"),
         }
     }

@@ -36,7 +36,8 @@ fn quote(path: &Path) -> String {
 
 fn needs_escape(c: char) -> bool {
     let invisible = matches!(c,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        '\u{ad}' | '\u{61c}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{2800}' | '\u{3164}'
+            | '\u{ffa0}' | '\u{fe00}'..='\u{fe0f}' | '\u{1d173}'..='\u{1d17a}' | '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}');
     c.is_control() || invisible || matches!(c, '"' | '\\')
 }
@@ -69,8 +70,7 @@ pub(crate) fn preview(plan: &Plan) -> String {
 
 /// What a discard drops: a heading, then each rename.
 pub(crate) fn dropped(plan: &Plan, reason: &str) -> String {
-    let heading = format!("Dropped the renaming of {}; every name is as it was", count(plan.len(), "file"));
-    format!("{heading}. Reason: {reason}{}", renames(plan))
+    format!("Nothing was renamed. Reason: {reason}\nDropped, {}:{}", count(plan.len(), "file"), renames(plan))
 }
 
 /// Each `old -> new` on a line of its own, relative to the session's directory.

@@ -135,3 +135,21 @@ fn a_directory_that_refuses_renames_leaves_the_file_where_it_is() {
     assert!(matches!(linked, Err(RenameError::NeitherWay(_) | RenameError::Io(_))));
     assert!(root.join("comm").exists());
 }
+
+/// Another program puts its own file under the old name at the last moment.
+fn overtaken(from_dir: &OwnedFd, from: &str, to_dir: &OwnedFd, to: &str) -> Result<(), Errno> {
+    if from == "a" {
+        rustix::fs::renameat(from_dir, "foreign", from_dir, from)?;
+    }
+    noreplace(from_dir, from, to_dir, to)
+}
+
+#[test]
+fn a_foreign_file_that_slipped_in_goes_back_to_where_it_was() {
+    let case = Case::new();
+    fs::write(case.path("a"), "mine").unwrap();
+    fs::write(case.path("foreign"), "not mine").unwrap();
+    assert!(matches!(case.rename("a", "b", overtaken), Err(RenameError::NotThere)));
+    assert_eq!(fs::read_to_string(case.path("a")).unwrap(), "not mine");
+    assert!(!case.path("b").exists());
+}

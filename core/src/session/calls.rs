@@ -1,0 +1,121 @@
+//! The calls of a session: which run, and whose late pushes are refused.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{Session, lock};
+use crate::call::{Call, CallState};
+use crate::pending::Preview;
+use crate::{CallError, PendingAction, PushError, ToolSet};
+
+/// Calls of one session; with the session's number above it makes a call's id unique in the process.
+const CALL_BITS: u32 = 40;
+
+#[derive(Default)]
+pub(super) struct Calls {
+    made: u64,
+    running: HashMap<u64, Arc<CallState>>,
+    cancelled: CancelledCalls,
+    pub(super) ended: bool,
+}
+
+impl Session {
+    pub(super) fn prepare(
+        &self,
+        tools: &ToolSet,
+        name: &str,
+        parameters: Value,
+        turn: Option<u64>,
+    ) -> Result<Call, CallError> {
+        let Some(tool) = tools.get(name) else {
+            return Err(CallError::unknown_tool(name, tools.similar_names(name)));
+        };
+        let parameters = tool.validator.accept(name, parameters).map_err(CallError::InvalidParameters)?;
+        let mut calls = lock(&self.inner.calls);
+        if calls.ended {
+            return Err(CallError::SessionEnded { session: self.id().to_owned() });
+        }
+        calls.made += 1;
+        let id = self.inner.number << CALL_BITS | calls.made;
+        let state = Arc::new(CallState::new(id, tool, parameters, turn, self));
+        calls.running.insert(id, state.clone());
+        drop(calls);
+        Ok(Call::running(self.clone(), state, tool.clone()))
+    }
+
+    pub(crate) fn call_ended(&self, state: &CallState) {
+        let mut calls = lock(&self.inner.calls);
+        calls.running.remove(&state.id());
+        if state.cancellation().is_cancelled() {
+            calls.cancelled.record(state.id());
+        }
+    }
+
+    /// Makes no call from now on, and asks the running ones to stop. False where that was done before.
+    pub(super) fn stop_calls(&self) -> bool {
+        let running: Vec<_> = {
+            let mut calls = lock(&self.inner.calls);
+            if std::mem::replace(&mut calls.ended, true) {
+                return false;
+            }
+            calls.running.values().cloned().collect()
+        };
+        for state in running {
+            state.cancellation().cancel();
+        }
+        true
+    }
+
+    pub(super) fn push(&self, call: u64, action: PendingAction) -> Result<String, PushError> {
+        let Some(resolver) = &self.inner.resolver else {
+            return Err(PushError::StoreUnavailable);
+        };
+        let pending = match self.pushing_call(call)? {
+            Some(state) => state.staging(|| resolver.store.push_previewed(action, state.preview()))?,
+            None => resolver.store.push_previewed(action, Preview::UNKNOWN)?,
+        };
+        if let Some(expiry) = self.inner.options.expiry {
+            resolver.expire(pending.id().to_owned(), expiry);
+        }
+        Ok(pending.id().to_owned())
+    }
+
+    /// The running call with this id; `None` for 0 and for a call that ended on its own.
+    fn pushing_call(&self, call: u64) -> Result<Option<Arc<CallState>>, PushError> {
+        let calls = lock(&self.inner.calls);
+        if calls.ended {
+            return Err(PushError::SessionEnded);
+        }
+        if call == 0 {
+            return Ok(None);
+        }
+        if call >> CALL_BITS != self.inner.number {
+            return Err(PushError::ForeignCall);
+        }
+        if calls.cancelled.contains(call) {
+            return Err(PushError::CallCancelled);
+        }
+        Ok(calls.running.get(&call).cloned())
+    }
+}
+
+/// The ids of cancelled calls, of which late pushes are refused; the oldest are forgotten.
+#[derive(Debug, Default)]
+struct CancelledCalls(VecDeque<u64>);
+
+impl CancelledCalls {
+    const REMEMBERED: usize = 1024;
+
+    fn record(&mut self, call: u64) {
+        if self.0.len() == Self::REMEMBERED {
+            self.0.pop_front();
+        }
+        self.0.push_back(call);
+    }
+
+    fn contains(&self, call: u64) -> bool {
+        self.0.contains(&call)
+    }
+}

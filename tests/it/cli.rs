@@ -1,0 +1,14 @@
+//! The binary `toolhost`, as a person and a program run it.
+//!
+//! Every case has a home of its own, says all of what it expects, and waits for what it needs, never for a time.
+
+mod decisions;
+mod journal;
+mod lists;
+mod output;
+mod params;
+mod plugins;
+mod signals;
+mod support;
+mod terminal;
+mod usage;

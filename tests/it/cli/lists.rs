@@ -1,0 +1,116 @@
+//! `list` and `show`.
+
+use std::fs;
+
+use serde_json::json;
+use toolhost_tests::{Artifact, Fixture};
+
+use super::support::{ECHOED, Home, plugin};
+use crate::support::ARTIFACTS;
+
+const NO_PLUGIN: &str = "it is a shared library, but no toolhost plugin: it has no `.note.toolhost` note";
+const EXPORT: &str = "export the plugin with `export_plugin!` of toolhost-plugin-sdk";
+
+#[test]
+fn the_table_shows_every_visible_tool() {
+    let (stage, second) = (plugin(Fixture::Stage), plugin(Fixture::Second));
+    let ran = Home::new().run(["list", "--plugin", stage.to_str().unwrap(), "--plugin", second.to_str().unwrap()]);
+    let table = "\
+NAME     LABEL    DESCRIPTION                                     PLUGIN  VERSION
+stage    Stage    Stages what its parameters say.                 stage   0.1.0
+echo     Echo     Returns its parameters                          stage   0.1.0
+updates  Updates  Streams numbers                                 stage   0.1.0
+waits    Waits    Waits until it is asked to stop                 stage   0.1.0
+spawned  Spawned  Leaves a task behind                            stage   0.1.0
+tokio    Tokio    Uses a runtime that nobody set up               stage   0.1.0
+foreign  Foreign  Stages in another session                       stage   0.1.0
+second   Second   Stages one action without a word of its source  second  0.1.0
+";
+    ran.is(0, table, "");
+}
+
+#[test]
+fn a_program_gets_the_tools_and_the_errors() {
+    let (second, bad) = (plugin(Fixture::Second), plugin(Fixture::NoPlugin));
+    let error = json!({"code": "TH0204", "path": bad, "cause": NO_PLUGIN, "fix": EXPORT});
+    let tool = json!({
+        "name": "second", "label": "Second", "description": "Stages one action without a word of its source",
+        "effect": "changes", "plugin": "second", "version": "0.1.0", "path": second
+    });
+    let (second, bad) = (second.to_str().unwrap(), bad.to_str().unwrap());
+    let home = Home::new();
+    let ran = home.run(["list", "--json", "--plugin", second, "--plugin", bad]);
+    ran.is_json(0, &json!({"tools": [tool], "errors": [error]}), "");
+    home.run(["list", "--json", "--plugin", bad]).is_json(2, &json!({"tools": [], "errors": [error]}), "");
+}
+
+#[test]
+fn a_tool_is_shown_with_its_parameters_and_an_example() {
+    let plugin = plugin(Fixture::Stage);
+    let show = |options: &[&str]| {
+        let args = ["show", "echo", "--plugin", plugin.to_str().unwrap()];
+        Home::new().run(args.iter().chain(options))
+    };
+    let text = "\
+echo  Echo
+from plugin stage 0.1.0 ({stage})
+
+Returns its parameters
+
+It only reads.
+
+Parameters
+  text  string, required
+  digit  integer
+
+Example
+  toolhost call echo --plugin {stage} --params '{\"text\":\"text\"}'
+";
+    show(&[]).is(0, text, "");
+    let digit = json!({"type": ["integer", "null"], "format": "uint8", "minimum": 0, "maximum": 9});
+    let parameters = json!({
+        "type": "object", "additionalProperties": false, "required": ["text"],
+        "properties": {"text": {"type": "string"}, "digit": digit}
+    });
+    let json = json!({
+        "name": "echo", "label": "Echo", "description": "Returns its parameters", "effect": "readOnly",
+        "plugin": "stage", "version": "0.1.0", "path": "{stage}", "parameters": parameters,
+        "example": {"text": "text"}
+    });
+    show(&["--json"]).is_json(0, &json, "");
+}
+
+#[test]
+fn the_example_that_is_shown_runs() {
+    let home = Home::new();
+    // A path that has to be quoted.
+    let plugin = home.work("it's a plugin.so");
+    fs::copy(ARTIFACTS.path(Artifact::BatchRename), &plugin).unwrap();
+    let ran = home.run(["show", "batch_rename_preview", "--plugin", plugin.to_str().unwrap()]);
+    assert_eq!((ran.code(), &*ran.stderr), (0, ""));
+    let line = ran.stdout.lines().last().unwrap().strip_prefix("  toolhost ").unwrap();
+    home.file("IMG_1.JPG", "");
+    home.run(shlex::split(line).unwrap().iter().map(String::as_str).chain(["--apply", "why"])).is(
+        0,
+        "1 file to rename:\nIMG_1.JPG -> trip_1.JPG\nNothing is renamed yet.\nPending: Batch rename: 1 file \
+         (batch_rename_preview)\nPreview hash: {hash}\nApplied: Batch rename: 1 file \
+         (batch_rename_preview)\nRenamed 1 file. Reason: why\n",
+        "",
+    );
+    assert_eq!(home.names(), ["it's a plugin.so", "trip_1.JPG"]);
+}
+
+#[test]
+fn a_hidden_tool_stands_in_no_list_and_can_be_called() {
+    let ran = Home::new().call(&plugin(Fixture::Second), "hidden", &json!({}), &[]);
+    ran.is(0, "here\n", "");
+}
+
+#[test]
+fn a_list_needs_no_journal_and_leaves_none() {
+    let home = Home::new();
+    let plugin = plugin(Fixture::Stage);
+    assert_eq!(home.run(["list", "--plugin", plugin.to_str().unwrap()]).code(), 0);
+    assert_eq!(home.echo(&plugin, &[]).stdout, ECHOED);
+    home.run(["journal"]).is(0, "", "Nothing is on record in {home}/state/toolhost/journal.\n");
+}
