@@ -20,7 +20,7 @@ const PACKAGE: &str = "toolhost-tests";
 
 /// The entry that the others of its group are compared with. A group that is not listed is compared with its entry
 /// whose name starts with `baseline`.
-const PEERS: &[(&str, &str)] = &[("abi_call", "in_process"), ("load", "bare_dlopen")];
+const PEERS: &[(&str, &str)] = &[("abi_call", "in_process"), ("load", "bare_dlopen"), ("resolve", "direct_call")];
 
 /// What to measure.
 #[derive(Debug, Clone, Default)]

@@ -27,7 +27,7 @@ const TOOL: &str = "batch_rename_preview";
 pub fn run(out: &mut dyn Write, keep: bool) -> Result<()> {
     let manifest_path = crate::workspace_manifest();
     let target_dir = metadata(&manifest_path)?.target_directory.into_std_path_buf();
-    eprintln!("Building the host and the plugins ...");
+    eprintln!("Building the host and the plugins; the first time this takes some minutes ...");
     let host = Build::new(&manifest_path).package("toolhost").target_dir(&target_dir).profile(Profile::Dev).locked();
     let host = host.bin("toolhost")?;
     let plugins = plugins::build_all(&manifest_path, &target_dir)?.directory;
@@ -153,7 +153,7 @@ impl Demo<'_> {
 }
 
 fn preview_hash(stdout: &str) -> Option<&str> {
-    let hash = stdout.lines().find_map(|line| line.trim().strip_prefix("Preview hash:"))?.trim();
+    let hash = stdout.lines().find_map(|line| line.strip_prefix("Preview hash:"))?.trim();
     (!hash.is_empty() && hash.chars().all(|c| c.is_ascii_hexdigit())).then_some(hash)
 }
 
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn finds_the_hash_in_a_preview() {
         assert_eq!(preview_hash("IMG -> trip\nPreview hash: 0a1bF\n"), Some("0a1bF"));
-        assert_eq!(preview_hash("  Preview hash:  77 \n"), Some("77"));
+        assert_eq!(preview_hash(" Preview hash: 66\nPreview hash:  77 \n"), Some("77"));
         assert_eq!(preview_hash("Preview hash: none\n"), None);
         assert_eq!(preview_hash("Preview hash:\n"), None);
         assert_eq!(preview_hash("nothing"), None);

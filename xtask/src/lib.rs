@@ -1,11 +1,12 @@
 //! What has to build plugins before it runs something.
 //!
 //! [`build`] runs a cargo of its own and returns the artifact's path; the integration tests build their fixtures with
-//! it. [`plugins`], [`demo`] and [`mod@bench`] are the subcommands of `cargo xtask`.
+//! it. [`plugins`], [`demo`], [`mod@bench`] and [`model_check`] are the subcommands of `cargo xtask`.
 
 pub mod bench;
 pub mod build;
 pub mod demo;
+pub mod model_check;
 pub mod plugins;
 mod shell;
 

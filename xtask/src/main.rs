@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use xtask::{bench, demo, plugins};
+use xtask::{bench, demo, model_check, plugins};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -17,7 +17,8 @@ use xtask::{bench, demo, plugins};
         cargo xtask demo            preview, apply and discard renames of real files\n  \
         cargo xtask demo --keep     the same, and leave the files there to look at\n  \
         cargo xtask bench           run all benches, compare each with its peer\n  \
-        cargo xtask bench abi_call  run the benches of one group"
+        cargo xtask bench abi_call  run the benches of one group\n  \
+        cargo xtask model-check     explore how threads may interleave in the core"
 )]
 struct Args {
     #[command(subcommand)]
@@ -38,6 +39,8 @@ enum Task {
         #[arg(long)]
         keep: bool,
     },
+    /// Explores how threads may interleave in the store of pending actions, with a model checker
+    ModelCheck,
     /// Runs the benches and prints each median, with its ratio to the group's peer and what was measured on
     Bench {
         /// Runs only the benchmarks whose GROUP/ENTRY contains this
@@ -63,6 +66,7 @@ fn run(task: Task) -> Result<()> {
     match task {
         Task::Plugins { json } => plugins::run(&mut out, json),
         Task::Demo { keep } => demo::run(&mut out, keep),
+        Task::ModelCheck => model_check::run(),
         Task::Bench { filter, last } => bench::run(&mut out, &bench::Options { filter, last }),
     }
 }
