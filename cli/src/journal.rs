@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
 use serde_json::{Value, json};
+use toolhost_core::ResolveAction;
 use toolhost_core::journal::{Fate, Interrupted, JournalAction, SessionJournal, read_all, recover};
 
 use crate::error::{CliError, OK};
@@ -107,6 +108,9 @@ fn action_line(action: &JournalAction) -> String {
 fn fate(fate: &Fate) -> String {
     match fate {
         Fate::Pending => "never decided".to_owned(),
+        Fate::Claimed { action: ResolveAction::Discard } => {
+            "its discard was cut off; a clean-up may have run in part".to_owned()
+        }
         Fate::Claimed { action } => format!("claimed to {action}, never begun"),
         Fate::Applying => "being applied".to_owned(),
         Fate::Applied => "applied".to_owned(),

@@ -25,7 +25,7 @@
 //!
 //! ```
 //! //! Removes a file, after a preview.
-//! use std::{fs, path::PathBuf};
+//! use std::{fs, future::ready, path::PathBuf};
 //! use toolhost_plugin_sdk::prelude::*;
 //!
 //! export_plugin!(|pi: CustomToolApi| RemoveFile { pi });
@@ -41,23 +41,19 @@
 //! impl CustomTool for RemoveFile {
 //!     const NAME: &'static str = "remove_file";
 //!     const LABEL: &'static str = "Remove File";
-//!     const DESCRIPTION: &'static str = "Previews the removal of a text file and defers it to resolve";
+//!     const DESCRIPTION: &'static str = "Previews the removal of a file and defers it to resolve";
 //!     const EFFECT: Effect = Effect::Stages;
 //!     type Params = Params;
 //!
 //!     async fn execute(&self, params: Params, _call: ToolCall) -> ToolResult {
 //!         let path = self.pi.cwd().join(&params.path);
 //!         let old = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-//!         let changes = Changes::new().delete(&path, &old);
-//!         let remove = move |_reason| {
+//!         let action = PendingAction::new(format!("Remove {}", params.path.display()), {
 //!             let path = path.clone();
-//!             async move { fs::remove_file(&path)?; Ok(format!("Removed {}.", path.display()).into()) }
-//!         };
-//!         self.pi.push_pending_action(
-//!             PendingAction::new(format!("Remove {}", params.path.display()), remove)
-//!                 .source_tool_name(Self::NAME)
-//!                 .changes(changes),
-//!         )?;
+//!             move |_reason| ready(fs::remove_file(&path).map(|()| "Removed.".into()).map_err(ToolError::from))
+//!         });
+//!         let changes = Changes::new().delete(&path, &old);
+//!         self.pi.push_pending_action(action.source_tool_name(Self::NAME).changes(changes))?;
 //!         Ok(format!("Would remove {} ({} bytes).", params.path.display(), old.len()).into())
 //!     }
 //! }

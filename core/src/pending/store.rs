@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::sync::{Notify, oneshot};
-use toolhost_protocol::{EventKind, ResolveRequest};
+use toolhost_protocol::{EventKind, ResolveAction, ResolveRequest};
 
 use super::claim::{Cause, Claim, Claimed, Refusal, RunEnd};
 use super::outcomes::Outcomes;
@@ -51,8 +51,16 @@ struct State {
 #[derive(Debug)]
 struct Running {
     pending: Arc<Pending>,
-    /// Whether its callback has begun, so that giving it up leaves an unknown end.
+    /// Whether its callback has begun.
     begun: bool,
+    /// Whether that applies it, so that giving it up leaves an unknown end; a discard always gets rid of it.
+    applies: bool,
+}
+
+impl Running {
+    fn is_applying(&self) -> bool {
+        self.begun && self.applies
+    }
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -278,7 +286,10 @@ impl PendingActionStore {
     pub(crate) fn next_claim(&self) -> Option<Claim> {
         let mut state = self.lock();
         let claim = state.queue.pop_front();
-        state.running = claim.as_ref().map(|claim| Running { pending: claim.pending.clone(), begun: false });
+        state.running = claim.as_ref().map(|claim| {
+            let applies = claim.request.action == ResolveAction::Apply;
+            Running { pending: claim.pending.clone(), begun: false, applies }
+        });
         state.driven = claim.is_some();
         drop(state);
         if claim.is_none() {
@@ -355,8 +366,8 @@ impl PendingActionStore {
         state.life = Life::Ended;
         let (mut unknown, mut dropped) = (None, Vec::new());
         match state.running.take() {
-            Some(Running { pending, begun: true }) => unknown = Some(pending),
-            Some(Running { pending, begun: false }) => dropped.push(pending),
+            Some(running) if running.is_applying() => unknown = Some(running.pending),
+            Some(running) => dropped.push(running.pending),
             None => {}
         }
         let queue = std::mem::take(&mut state.queue);
@@ -389,11 +400,14 @@ impl PendingActionStore {
         state.driven = false;
         let running = state.running.take();
         match &running {
-            Some(Running { pending, begun: true }) => {
+            Some(running) if running.is_applying() => {
+                let pending = &running.pending;
                 state.outcomes.record(&pending.id, Outcome::Unknown);
                 self.shared.events.emit(|| EventKind::Unknown { pending: pending.summary() });
             }
-            Some(Running { pending, begun: false }) => state.put_back(pending.clone()),
+            // A clean-up that has begun is not begun again.
+            Some(running) if running.begun => state.outcomes.record(&running.pending.id, Outcome::Discarded),
+            Some(running) => state.put_back(running.pending.clone()),
             None => {}
         }
         let queue = std::mem::take(&mut state.queue);
@@ -401,8 +415,8 @@ impl PendingActionStore {
             state.put_back(claim.pending.clone());
         }
         drop(state);
-        if let Some(Running { pending, begun: true }) = &running {
-            self.record(Event::Unknown { id: pending.id.clone() });
+        if let Some(running) = running.as_ref().filter(|running| running.is_applying()) {
+            self.record(Event::Unknown { id: running.pending.id.clone() });
         }
         // What is dropped now may run its author's code.
         drop((running, queue));

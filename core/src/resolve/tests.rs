@@ -299,3 +299,15 @@ async fn nothing_is_staged_or_applied_that_cannot_be_put_on_record() {
     assert!(matches!(refused, PushError::NotRecorded { .. }), "{refused}");
     assert!(!session.pending().unwrap().has_pending());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_clean_up_that_outlives_the_end_is_no_unknown_apply() {
+    let session = session();
+    let action = PendingAction::new("stuck", |_| async { Ok("".into()) }).on_reject(|_| std::future::pending());
+    let id = session.pending().unwrap().push(action).unwrap().id().to_owned();
+    let report = session.end(EndReason::Shutdown).await;
+    assert!(report.unknown.is_none());
+    assert_eq!(report.not_cleaned_up[0].label(), "stuck");
+    let late = session.resolve(ResolveRequest::apply("r").with_id(&id)).await.result.to_text();
+    assert_eq!(late, format!("Pending action {id} was already discarded."));
+}
