@@ -221,7 +221,8 @@ mod tests {
     #[test]
     fn no_parameters_are_an_empty_object() {
         let schema = schema::<NoParams>();
-        assert_eq!(schema, json!({"type": "object", "additionalProperties": false}));
+        let description = "The parameters of a tool that takes none.";
+        assert_eq!(schema, json!({"type": "object", "description": description, "additionalProperties": false}));
         serde_json::from_value::<NoParams>(json!({})).unwrap();
     }
 }
