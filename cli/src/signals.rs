@@ -4,9 +4,10 @@ use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::error::CliError;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
+
+use crate::error::CliError;
 
 /// Watches for SIGINT, SIGTERM and SIGHUP from the moment it is made.
 ///

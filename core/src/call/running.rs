@@ -166,11 +166,16 @@ enum Progress {
 impl Running {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Outcome> {
         if let Progress::Made = self.progress {
-            let cancellation = self.state.cancellation().clone();
-            match &self.tool.turnstile {
-                Some(turnstile) => self.progress = Progress::Waiting(Box::pin(turn(turnstile.clone(), cancellation))),
-                None if self.is_stopped() => return Poll::Ready(self.never_began()),
+            if self.is_stopped() {
+                return Poll::Ready(self.never_began());
+            }
+            match self.tool.turnstile.clone().map(|turnstile| (turnstile.clone().try_lock_owned(), turnstile)) {
                 None => self.start(None),
+                Some((Ok(turn), _)) => self.start(Some(turn)),
+                Some((Err(_), turnstile)) => {
+                    let cancellation = self.state.cancellation().clone();
+                    self.progress = Progress::Waiting(Box::pin(turn(turnstile, cancellation)));
+                }
             }
         }
         if let Progress::Waiting(waiting) = &mut self.progress {

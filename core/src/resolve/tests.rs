@@ -2,11 +2,11 @@ use std::sync::Mutex;
 
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
-use toolhost_protocol::{AgentToolResult, Failure, STALE};
+use toolhost_protocol::{AgentToolResult, EventKind, Failure, STALE};
 
 use super::*;
 use crate::journal::Fate;
-use crate::{EndReason, Limits, PendingAction, PushError, Session, SessionOptions};
+use crate::{EndReason, Limits, NextEvent, PendingAction, PushError, Session, SessionOptions};
 
 fn session() -> Session {
     Session::new(SessionOptions::new("test"), Handle::current())
@@ -310,4 +310,24 @@ async fn a_clean_up_that_outlives_the_end_is_no_unknown_apply() {
     assert_eq!(report.not_cleaned_up[0].label(), "stuck");
     let late = session.resolve(ResolveRequest::apply("r").with_id(&id)).await.result.to_text();
     assert_eq!(late, format!("Pending action {id} was already discarded."));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_nobody_resolves_in_time_expires_through_its_clean_up() {
+    let options = SessionOptions::new("test").expiry(std::time::Duration::from_secs(1800));
+    let session = Session::new(options, Handle::current());
+    let mut events = session.events();
+    let said = Arc::new(Mutex::new(Vec::new()));
+    let noted = said.clone();
+    let action = PendingAction::new("a", |_| async { Ok("".into()) }).on_reject(move |reason| {
+        noted.lock().unwrap().push(reason);
+        std::future::ready(Ok(None))
+    });
+    let id = session.downgrade().push_pending_action(0, action).unwrap();
+    let expired =
+        |event: &NextEvent| matches!(event, NextEvent::Event(event) if matches!(event.kind, EventKind::Expired { .. }));
+    while !expired(&events.next().await.unwrap()) {}
+    assert_eq!(*said.lock().unwrap(), ["expired"]);
+    let late = session.resolve(ResolveRequest::apply("r").with_id(&id)).await.result.to_text();
+    assert_eq!(late, format!("Pending action {id} expired."));
 }

@@ -1,3 +1,4 @@
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -63,7 +64,7 @@ impl Supervised {
         let outcome = tokio::select! {
             outcome = &mut worker => joined(outcome, tool),
             error = self.stopped(tool) => self.stop_softly(worker, &state, error).await,
-            () = self.watch(&clock, &state, tool) => unreachable_outcome(tool),
+            never = self.watch(&clock, &state, tool) => match never {},
         };
         self.outbox.done(outcome);
     }
@@ -122,7 +123,7 @@ impl Supervised {
     }
 
     /// Reports polls that do not end; ends never itself.
-    async fn watch(&self, clock: &PollClock, state: &CallState, tool: &Registered) {
+    async fn watch(&self, clock: &PollClock, state: &CallState, tool: &Registered) -> Infallible {
         let mut ticks = interval(SLOW_POLL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut reported = 0;
@@ -144,9 +145,5 @@ impl Supervised {
 
 fn joined(outcome: Result<Outcome, tokio::task::JoinError>, tool: &Registered) -> Outcome {
     // A panic is caught below; what is left is a runtime that shuts down.
-    outcome.unwrap_or_else(|_| unreachable_outcome(tool))
-}
-
-fn unreachable_outcome(tool: &Registered) -> Outcome {
-    Err(CallError::Cancelled { tool: tool.definition.name.clone() })
+    outcome.unwrap_or_else(|_| Err(CallError::Cancelled { tool: tool.definition.name.clone() }))
 }
