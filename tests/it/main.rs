@@ -19,6 +19,7 @@ mod rename;
 mod resolve;
 mod sessions;
 mod siblings;
+mod steering;
 mod support;
 mod tokio_inside;
 mod turns;
