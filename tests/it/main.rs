@@ -10,6 +10,7 @@ mod factories;
 mod files;
 mod fixtures;
 mod flight;
+mod in_process;
 mod interface;
 mod journal;
 mod life;

@@ -1,47 +1,13 @@
 //! The pull towards `resolve`, sentence by sentence: once with a plugin's tool, once with one of the host's own.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
-use tokio::runtime::Handle;
 use toolhost_core::{
-    BoxFuture, CallContext, CallRequest, ChoiceSupport, EventKind, EventStream, Failure, ModelCapabilities,
-    PendingAction, RunOptions, Session, SessionOptions, Steering, Tool, ToolChoice, ToolDefinition, ToolOutcome,
+    CallRequest, ChoiceSupport, EventKind, EventStream, ModelCapabilities, RunOptions, Session, Steering, ToolChoice,
     TurnEvent,
 };
-use toolhost_tests::Fixture;
 
-use crate::support::{bounded, fail, labels, next_event, resolve, session_of, text, top};
-
-/// The host's own staging tool: it takes of the fixture's parameters what these tests use.
-struct Stage(ToolDefinition);
-
-impl Tool for Stage {
-    fn definition(&self) -> &ToolDefinition {
-        &self.0
-    }
-
-    fn execute(&self, call: CallContext) -> BoxFuture<ToolOutcome> {
-        Box::pin(async move {
-            for action in call.parameters()["actions"].as_array().into_iter().flatten() {
-                let label = action["label"].as_str().unwrap_or_default();
-                let fails = action["apply"][0]["end"]["fail"]["message"].as_str().map(str::to_owned);
-                let staged = PendingAction::new(label, move |_| {
-                    std::future::ready(fails.clone().map_or_else(|| Ok("applied".into()), |why| Err(Failure::new(why))))
-                });
-                call.push_pending_action(staged.source_tool_name("source"))?;
-            }
-            Ok("staged".into())
-        })
-    }
-}
-
-/// A session with the tool of a plugin, and one with the host's own.
-async fn sessions() -> [Session; 2] {
-    let in_process = Session::new(SessionOptions::new("test"), Handle::current());
-    in_process.register(Arc::new(Stage(ToolDefinition::new("stage")))).unwrap();
-    [session_of(&[Fixture::Stage]).await, in_process]
-}
+use crate::in_process::sessions;
+use crate::support::{bounded, fail, labels, next_event, resolve, text, top};
 
 fn action(label: &str) -> Value {
     json!({"label": label, "source": "source", "apply": [text("applied")]})

@@ -14,7 +14,7 @@ fn pending(label: &str, details: Option<Value>) -> Arc<Pending> {
 
 /// What stands for these changes, with colours.
 fn coloured(changes: Value) -> String {
-    view(&pending("x", Some(json!({ "changes": changes }))), Path::new("/work"))
+    view(&pending("x", Some(json!({ "changes": changes }))), Path::new("/site"))
 }
 
 /// What a reader without colours gets.
@@ -29,14 +29,14 @@ fn viewed(changes: Value) -> String {
 #[test]
 fn each_kind_has_its_heading() {
     let changes = json!([
-        {"path": "/work/new", "kind": "create", "newMode": 0o755},
-        {"path": "/work/a/b", "kind": "modify", "oldMode": 0o644, "newMode": 0o600},
-        {"path": "/work/old", "kind": "delete"},
-        {"path": "/work/b", "oldPath": "/elsewhere/a", "kind": "rename"},
-        {"path": "/work/run.sh", "oldMode": 0o644, "newMode": 0o4755, "kind": "mode"},
-        {"path": "/works/c", "oldPath": "/work/b", "kind": "link"},
-        {"path": "/work/pic", "kind": "modify", "binary": true},
-        {"path": "/work/big", "kind": "modify", "truncated": true},
+        {"path": "/site/new", "kind": "create", "newMode": 0o755},
+        {"path": "/site/a/b", "kind": "modify", "oldMode": 0o644, "newMode": 0o600},
+        {"path": "/site/old", "kind": "delete"},
+        {"path": "/site/b", "oldPath": "/elsewhere/a", "kind": "rename"},
+        {"path": "/site/run.sh", "oldMode": 0o644, "newMode": 0o4755, "kind": "mode"},
+        {"path": "/sites/c", "oldPath": "/site/b", "kind": "link"},
+        {"path": "/site/pic", "kind": "modify", "binary": true},
+        {"path": "/site/big", "kind": "modify", "truncated": true},
         {"kind": "delete"},
     ]);
     assert_eq!(
@@ -46,7 +46,7 @@ fn each_kind_has_its_heading() {
          delete old\n\
          rename /elsewhere/a -> b\n\
          mode 644 -> 4755 run.sh\n\
-         change b -> /works/c\n\
+         change b -> /sites/c\n\
          modify pic (binary)\n\
          modify big (too large for a diff)\n\
          delete (a path that cannot be read)"
@@ -55,10 +55,10 @@ fn each_kind_has_its_heading() {
 
 #[test]
 fn a_diff_is_coloured_below_its_heading() {
-    let diff = "--- /work/a\n+++ /work/a\n@@ -1,3 +1,3 @@\n same\n--- old\n+++ new\n\n\\ No newline at end of file\n";
+    let diff = "--- /site/a\n+++ /site/a\n@@ -1,3 +1,3 @@\n same\n--- old\n+++ new\n\n\\ No newline at end of file\n";
     let (bold, red, green, cyan, reset) = ("\u{1b}[1m", "\u{1b}[31m", "\u{1b}[32m", "\u{1b}[36m", "\u{1b}[0m");
     assert_eq!(
-        coloured(json!([{"path": "/work/a", "kind": "modify", "diff": diff}])),
+        coloured(json!([{"path": "/site/a", "kind": "modify", "diff": diff}])),
         format!(
             "{bold}modify a{reset}\n{cyan}@@ -1,3 +1,3 @@{reset}\n same\n{red}--- old{reset}\n{green}+++ new{reset}\n\n\
              \\ No newline at end of file"
@@ -70,7 +70,7 @@ fn a_diff_is_coloured_below_its_heading() {
 fn nothing_in_a_diff_can_steer_the_terminal_or_look_like_a_heading() {
     let diff = "+\u{1b}[2J\ta\r\n+\u{9b}1m\u{202e}x\0\ndelete b\n@x";
     assert_eq!(
-        viewed(json!([{"path": "/work/a", "kind": "modify", "diff": diff}])),
+        viewed(json!([{"path": "/site/a", "kind": "modify", "diff": diff}])),
         "modify a\n+\\u{1b}[2J\ta\\r\n+\\u{9b}1m\\u{202e}x\\u{0}\n delete b\n @x"
     );
 }
@@ -91,7 +91,7 @@ fn paths_that_could_mislead_are_quoted() {
 }
 
 fn created(name: &str, lines: usize) -> Value {
-    json!({"path": format!("/work/{name}"), "kind": "create", "diff": "+x\n".repeat(lines)})
+    json!({"path": format!("/site/{name}"), "kind": "create", "diff": "+x\n".repeat(lines)})
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_long_diff_is_bounded() {
 
 #[test]
 fn many_changes_are_bounded_together() {
-    let renames: Vec<_> = (0..1002).map(|n| json!({"path": format!("/work/{n}"), "kind": "delete"})).collect();
+    let renames: Vec<_> = (0..1002).map(|n| json!({"path": format!("/site/{n}"), "kind": "delete"})).collect();
     let text = viewed(json!(renames));
     assert_eq!(text.lines().count(), ALL_LINES + 1);
     assert!(text.ends_with("delete 999\n[not shown: 2 more changes with 0 lines of diffs]"));
@@ -122,7 +122,7 @@ fn many_changes_are_bounded_together() {
 #[test]
 fn a_long_line_is_bounded() {
     let diff = format!("+{}", "é".repeat(LINE_CHARS + 1));
-    let shown = viewed(json!([{"path": "/work/a", "kind": "create", "diff": diff}]));
+    let shown = viewed(json!([{"path": "/site/a", "kind": "create", "diff": diff}]));
     assert_eq!(shown, format!("create a\n+{} [not shown: 2 more characters]", "é".repeat(LINE_CHARS - 1)));
 }
 
@@ -137,11 +137,11 @@ fn other_details_are_shown_as_they_are() {
 
 #[test]
 fn a_preview_has_the_changes_of_actions_that_do_more_than_rename() {
-    let rename = json!({"path": "/work/b", "oldPath": "/work/a", "kind": "rename"});
+    let rename = json!({"path": "/site/b", "oldPath": "/site/a", "kind": "rename"});
     let renames = pending("renames", Some(json!({"changes": [rename]})));
     let edit = pending("edit\n", Some(json!({"changes": [rename, created("c", 1)]})));
     let silent = pending("silent", None);
-    let shown = |staged: &[Arc<Pending>]| preview(staged, Path::new("/work")).map(|text| plain(&text));
+    let shown = |staged: &[Arc<Pending>]| preview(staged, Path::new("/site")).map(|text| plain(&text));
     assert_eq!(shown(&[renames.clone(), silent.clone()]), None);
     assert_eq!(shown(std::slice::from_ref(&edit)).unwrap(), "rename a -> b\ncreate c\n+x");
     let several = shown(&[edit.clone(), renames, silent, edit]).unwrap();
@@ -152,7 +152,7 @@ fn a_preview_has_the_changes_of_actions_that_do_more_than_rename() {
 #[test]
 fn many_actions_are_bounded_together() {
     let staged = vec![pending("x", Some(json!({"changes": [created("c", 1)]}))); 400];
-    let text = preview(&staged, Path::new("/work")).unwrap();
+    let text = preview(&staged, Path::new("/site")).unwrap();
     assert_eq!(text.lines().count(), ALL_LINES + 2);
     assert!(text.ends_with("\n[not shown: 66 more actions]"));
 }
