@@ -181,6 +181,25 @@ mod tests {
     }
 
     #[test]
+    fn a_copy_that_others_can_reach_is_made_anew() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = Cache::new(directory.path().join("cache"));
+        let path = cache.stage(&bundle(&[("p.so", "plugin")])).unwrap().path().to_owned();
+        let inode = || fs::metadata(&path).unwrap().ino();
+        let mut last = inode();
+        let mut is_made_anew = || {
+            cache.stage(&bundle(&[("p.so", "plugin")])).unwrap();
+            std::mem::replace(&mut last, inode()) != inode()
+        };
+        assert!(!is_made_anew());
+        fs::hard_link(&path, directory.path().join("another name")).unwrap();
+        assert!(is_made_anew(), "by another name");
+        fs::set_permissions(&path, Permissions::from_mode(0o777)).unwrap();
+        assert!(is_made_anew(), "by its mode");
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o500);
+    }
+
+    #[test]
     fn a_directory_that_others_can_write_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().join("open");

@@ -331,3 +331,22 @@ async fn what_nobody_resolves_in_time_expires_through_its_clean_up() {
     let late = session.resolve(ResolveRequest::apply("r").with_id(&id)).await.result.to_text();
     assert_eq!(late, format!("Pending action {id} expired."));
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_apply_that_fails_after_the_end_is_remembered_as_that() {
+    let session = session();
+    let Gate { action, begun, go } = gate("late");
+    let mut events = session.events();
+    let id = session.pending().unwrap().push(action).unwrap().id().to_owned();
+    let running = session.resolve(ResolveRequest::apply("r"));
+    begun.await.unwrap();
+    assert_eq!(session.end(EndReason::Shutdown).await.unknown.unwrap().id(), id);
+    go.send(Err(Failure::new("no disk"))).unwrap();
+    assert_eq!(running.await.result.to_text(), "Apply failed: no disk");
+    let failed =
+        |event: &NextEvent| matches!(event, NextEvent::Event(event) if matches!(event.kind, EventKind::Failed { .. }));
+    while !failed(&events.next().await.unwrap()) {}
+    let late = session.resolve(ResolveRequest::apply("r").with_id(&id)).await.result.to_text();
+    let text = "was dropped, since its apply failed after its session had ended";
+    assert_eq!(late, format!("Pending action {id} {text}."));
+}

@@ -4,7 +4,7 @@ use std::sync::mpsc as blocking;
 use serde_json::json;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
-use toolhost_protocol::{Event, EventKind, Failure, ResolveRequest, ToolDefinition};
+use toolhost_protocol::{Event, EventKind, Failure, ResolveRequest, SessionStep, ToolDefinition};
 
 use super::*;
 use crate::{BoxFuture, CallContext, EventStream, Limits, NextEvent, PendingAction, SessionOptions, Tool, ToolOutcome};
@@ -296,4 +296,60 @@ async fn a_set_outlives_its_session_without_keeping_it() {
     drop(session);
     let ended = outcomes(tools.run(calls(&[("1", "a")]), RunOptions::default())).await;
     assert_eq!(ended, [pair("1", "the session `` has ended")]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_is_left_behind_lets_the_next_one_of_its_tool_begin() {
+    let options = SessionOptions::new("test").limits(Limits::default().with_grace(Duration::from_millis(1)));
+    let session = Session::new(options, Handle::current());
+    let (release, wait) = blocking::channel::<()>();
+    let (wait, begun) = (Mutex::new(Some(wait)), Arc::new(Notify::new()));
+    let began = begun.clone();
+    add(&session, "one", false, move |_| {
+        began.notify_one();
+        // Only the first call blocks.
+        let blocked = wait.lock().unwrap().take();
+        let _ = blocked.map(|wait| wait.recv());
+        std::future::ready(Ok("ran".into()))
+    });
+    let cancel = Cancellation::new();
+    let turn = session.tools().run(calls(&[("1", "one")]), RunOptions::default().cancel(cancel.clone()));
+    begun.notified().await;
+    cancel.cancel();
+    assert_eq!(outcomes(turn).await, [pair("1", "the call of `one` was cancelled")]);
+    let next = session.tools().run(calls(&[("2", "one")]), RunOptions::default());
+    assert_eq!(outcomes(next).await, [pair("2", "ran")]);
+    drop(release);
+}
+
+/// Hears of steps, and blocks at each until it is released.
+struct Blocks(ToolDefinition, Mutex<blocking::Receiver<()>>);
+
+impl Tool for Blocks {
+    fn definition(&self) -> &ToolDefinition {
+        &self.0
+    }
+
+    fn execute(&self, _call: CallContext) -> BoxFuture<ToolOutcome> {
+        Box::pin(async { Ok("".into()) })
+    }
+
+    fn watches_session(&self) -> bool {
+        true
+    }
+
+    fn on_session(&self, _step: SessionStep) -> BoxFuture<Result<(), Failure>> {
+        let _ = self.1.lock().unwrap().recv();
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_blocks_at_a_step_holds_up_no_session() {
+    let options = SessionOptions::new("test").limits(Limits::default().with_step(Duration::from_millis(1)));
+    let session = Session::new(options, Handle::current());
+    let (release, wait) = blocking::channel::<()>();
+    session.register(Arc::new(Blocks(ToolDefinition::new("blocks"), Mutex::new(wait)))).unwrap();
+    assert!(session.step(SessionStep::Start).await.is_empty());
+    drop(release);
 }
