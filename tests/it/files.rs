@@ -33,9 +33,13 @@ async fn bad_files_are_refused_with_their_reason_and_the_good_one_beside_them_lo
     symlink(path("absent"), path("f dangling.so")).unwrap();
     fs::copy(plugin(Fixture::NoPlugin), path("g no plugin.so")).unwrap();
     fs::copy(std::env::current_exe().unwrap(), path("h program.so")).unwrap();
+    fs::copy(plugin(Fixture::Second), path("i large.so")).unwrap();
+    // Takes no space on the disk.
+    File::options().write(true).open(path("i large.so")).unwrap().set_len((1 << 30) + 1).unwrap();
     fs::copy(plugin(Fixture::Second), path("z good.so")).unwrap();
 
     let host = host([directory.path()]).await;
+    let large = "it is a file of 1073741825 bytes, of which 1073741824 are the most for a plugin, not a shared library";
     let expected = [
         ("a empty.so", format!("it is an empty file, not a shared library; {NO_LIBRARY}")),
         ("b text.so", format!("it is a text file, not a shared library; {NO_LIBRARY}")),
@@ -45,6 +49,7 @@ async fn bad_files_are_refused_with_their_reason_and_the_good_one_beside_them_lo
         ("f dangling.so", NOT_FOUND.to_owned()),
         ("g no plugin.so", no_plugin()),
         ("h program.so", no_plugin()),
+        ("i large.so", format!("{large}; {NO_LIBRARY}")),
     ];
     let expected = expected.map(|(name, text)| format!("{}: {text}", path(name).display()));
     assert_eq!(texts(host.load_errors()), expected);

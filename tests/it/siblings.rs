@@ -70,9 +70,23 @@ async fn a_library_beside_a_plugin_is_loaded_with_it_and_another_of_its_name_is_
     assert_eq!(texts(refused.load_errors()), [text]);
     assert_eq!(refused.plugins().count(), 1);
 
+    assert_name_is_taken(&alone, &one).await;
+
     fs::write(one.path().join(LIBRARY), "").unwrap();
     assert_eq!(answer(&first).await, "1");
     damaged(&one).await;
+}
+
+/// What brings no library does not get that of another plugin in its place.
+async fn assert_name_is_taken(alone: &TempDir, loaded: &TempDir) {
+    let refused = host([sibling(alone)]).await;
+    let text = format!(
+        "{}: it needs {LIBRARY}, and gets {} instead, which another plugin brought along; load the plugins in separate \
+         hosts, or link the library statically into both (TH0404)",
+        sibling(alone).display(),
+        loaded.path().join(LIBRARY).display(),
+    );
+    assert_eq!(texts(refused.load_errors()), [text]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
