@@ -93,9 +93,10 @@ async fn a_note_of_another_owner_is_no_note() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_layout_of_the_same_version_is_refused_in_few_lines() {
-    let text = refusal_text(&plugin(Fixture::OtherLayout)).await;
+    let (_directory, path) = patched(Fixture::OtherVersion, &[(b"2.0.0", b"1.0.0")]);
+    let text = refusal_text(&path).await;
     assert!(text.lines().count() <= 10, "{text}");
-    let expected = "`other-layout` (plugin interface 1.0.0) does not fit this host (plugin interface 1.0.0): at \
+    let expected = "`other-version` (plugin interface 1.0.0) does not fit this host (plugin interface 1.0.0): at \
                     0.create.create: FieldCountMismatch(ExpectedFound { expected: 3, found: 2 }); build the plugin \
                     again with a released toolhost-plugin-sdk (TH0602)";
     assert_eq!(text, expected);

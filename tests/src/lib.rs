@@ -49,13 +49,11 @@ fixtures! {
     NoPlugin = "no-plugin",
     /// A note that says "plugin", and nothing else of one.
     NoteOnly = "note-only",
-    /// The host's version of the interface, laid out in another way.
-    OtherLayout = "other-layout",
-    /// A later version of the interface.
+    /// A later version of the interface, laid out in another way.
     OtherVersion = "other-version",
     /// Panics wherever a plugin can.
     Panics = "panics",
-    /// Prints wherever it can, and blocks without awaiting.
+    /// Prints wherever it can.
     Rude = "rude",
     /// A second plugin with a staging tool of its own, and a hidden tool.
     Second = "second",

@@ -36,9 +36,9 @@ pub(super) fn started(pipe: PathBuf) {
     within("the start of the tool", move || File::open(pipe).unwrap());
 }
 
-/// Ends when an apply waits at this pipe, which it does until what this returns is dropped.
+/// Ends when a tool or an apply waits at this pipe, which it does until what this returns is dropped.
 pub(super) fn held(pipe: PathBuf) -> File {
-    within("the start of the apply", move || File::options().write(true).open(pipe).unwrap())
+    within("someone at the pipe", move || File::options().write(true).open(pipe).unwrap())
 }
 
 /// A home with nothing in it, and a directory to work in. It stays as long as a command runs in it.
