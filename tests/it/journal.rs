@@ -8,6 +8,8 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tempfile::TempDir;
+use toolhost_core::ResolveAction;
 use toolhost_core::journal::{Fate, JournalAction, read_all, recover};
 use toolhost_loader::{EndReason, ResolveRequest, SessionOptions};
 use toolhost_tests::Fixture;
@@ -63,9 +65,11 @@ const HOST_TO_KILL: &str = "TOOLHOST_TESTS_HOST_TO_KILL";
 
 #[derive(Serialize, Deserialize)]
 struct HostToKill {
+    action: ResolveAction,
     plugin: PathBuf,
     journal: PathBuf,
     gate: PathBuf,
+    ready: PathBuf,
 }
 
 impl HostToKill {
@@ -76,18 +80,32 @@ impl HostToKill {
         Process(command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap())
     }
 
-    /// Applies one action, begins to apply the next, and never gets any further.
+    /// Brings an action to each step of a resolve, and never gets any further.
     async fn run(self) {
         let session = open(&host([self.plugin]).await, SessionOptions::new("killed").journal(self.journal)).await;
-        let waits = json!([{"wait": self.gate}]);
+        let waits = json!({"wait": self.gate});
         let actions = json!([
             {"label": "below"},
-            {"label": "interrupted", "source": "stage", "details": changes(), "apply": waits},
+            {"label": "behind"},
+            {"label": "interrupted", "source": "stage", "details": changes(), "apply": [waits], "reject": waits},
+            {"label": "failed", "apply": [fail("no")]},
+            {"label": "dropped"},
             {"label": "done"},
         ]);
-        stage(&session, actions).await;
+        let ids = stage(&session, actions).await;
         apply(&session, "first").await;
-        apply(&session, "second").await;
+        discard(&session, "second").await;
+        apply(&session, "third").await;
+        let (reason, id) = ("fourth".to_owned(), &ids[2]);
+        let request = match self.action {
+            ResolveAction::Apply => ResolveRequest::apply(reason),
+            ResolveAction::Discard => ResolveRequest::discard(reason),
+        };
+        let interrupted = session.resolve(request.with_id(id));
+        let behind = session.resolve(ResolveRequest::apply("fifth").with_id(&ids[1]));
+        std::fs::write(self.ready, "").unwrap();
+        interrupted.await;
+        behind.await;
         stage_one(&session, json!({"label": "never"})).await;
     }
 }
@@ -113,16 +131,19 @@ impl Drop for Process {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn what_was_being_applied_when_its_host_was_killed_is_reported_once() {
-    if let Ok(task) = env::var(HOST_TO_KILL) {
-        let task: HostToKill = serde_json::from_str(&task).unwrap();
-        return task.run().await;
-    }
-    let (directory, gate) = (tempfile::tempdir().unwrap(), Pipe::new());
+/// The directory of the journal of a host that was killed while an action's callback ran.
+async fn killed(action: ResolveAction, test: &str) -> TempDir {
+    let (directory, gate, ready) = (tempfile::tempdir().unwrap(), Pipe::new(), Pipe::new());
     let journal = directory.path();
-    let task = HostToKill { plugin: plugin(Fixture::Stage), journal: journal.to_owned(), gate: gate.path().into() };
-    let host = task.start("journal::what_was_being_applied_when_its_host_was_killed_is_reported_once");
+    let task = HostToKill {
+        action,
+        plugin: plugin(Fixture::Stage),
+        journal: journal.to_owned(),
+        gate: gate.path().into(),
+        ready: ready.path().into(),
+    };
+    let host = task.start(test);
+    ready.told().await;
     let held = gate.reached().await;
 
     // As long as the host lives there is nothing to recover.
@@ -131,22 +152,56 @@ async fn what_was_being_applied_when_its_host_was_killed_is_reported_once() {
     host.kill();
     drop(held);
     assert!(!read_all(journal).unwrap()[0].live);
-    let before = actions(journal);
-    let found = recover(journal).unwrap();
-    let began_at = before[1].at;
+    directory
+}
+
+/// What the actions of [`HostToKill`] came to, with the fate of the interrupted one.
+fn all_fates(interrupted: Fate) -> Vec<(String, Fate, Option<String>)> {
+    let fate = |label: &str, fate: Fate, reason: Option<&str>| (label.to_owned(), fate, reason.map(str::to_owned));
+    vec![
+        fate("below", Fate::Pending, None),
+        // A claim goes on record when its turn comes.
+        fate("behind", Fate::Pending, None),
+        fate("interrupted", interrupted, Some("fourth")),
+        fate("failed", Fate::Failed { message: "no".to_owned() }, Some("third")),
+        fate("dropped", Fate::Discarded { cleanup_failure: None }, Some("second")),
+        fate("done", Fate::Applied, Some("first")),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_being_applied_when_its_host_was_killed_is_reported_once() {
+    if let Ok(task) = env::var(HOST_TO_KILL) {
+        let task: HostToKill = serde_json::from_str(&task).unwrap();
+        return task.run().await;
+    }
+    let test = "journal::what_was_being_applied_when_its_host_was_killed_is_reported_once";
+    let directory = killed(ResolveAction::Apply, test).await;
+    let journal = directory.path();
+    assert_eq!(fates(journal), all_fates(Fate::Applying));
+    let interrupted = &actions(journal)[2];
     let expected = json!([{
         "session": "killed",
-        "id": before[1].id,
+        "id": interrupted.id,
         "label": "interrupted",
         "sourceToolName": "stage",
         "details": changes(),
-        "reason": "second",
-        "beganAt": began_at,
+        "reason": "fourth",
+        "beganAt": interrupted.at,
     }]);
-    assert_eq!(serde_json::to_value(found).unwrap(), expected);
+    assert_eq!(serde_json::to_value(recover(journal).unwrap()).unwrap(), expected);
     assert_eq!(recover(journal).unwrap(), []);
+    assert_eq!(fates(journal), all_fates(Fate::Unknown));
+}
 
-    let fate = |label: &str, fate: Fate, reason: Option<&str>| (label.to_owned(), fate, reason.map(str::to_owned));
-    let (below, done) = (fate("below", Fate::Pending, None), fate("done", Fate::Applied, Some("first")));
-    assert_eq!(fates(journal), [below, fate("interrupted", Fate::Unknown, Some("second")), done]);
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_being_discarded_when_its_host_was_killed_was_not_applied() {
+    if let Ok(task) = env::var(HOST_TO_KILL) {
+        let task: HostToKill = serde_json::from_str(&task).unwrap();
+        return task.run().await;
+    }
+    let test = "journal::what_was_being_discarded_when_its_host_was_killed_was_not_applied";
+    let directory = killed(ResolveAction::Discard, test).await;
+    assert_eq!(recover(directory.path()).unwrap(), []);
+    assert_eq!(fates(directory.path()), all_fates(Fate::Claimed { action: ResolveAction::Discard }));
 }

@@ -41,9 +41,9 @@ pub struct JournalAction {
 #[serde(tag = "fate", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum Fate {
-    /// It was staged; nobody has decided.
+    /// It was staged; no resolve of it has had its turn. One may have waited for that.
     Pending,
-    /// A resolve has claimed it. An apply of it had not begun.
+    /// A resolve of it has had its turn. An apply of it had not begun.
     Claimed {
         /// What the resolve was to do.
         action: ResolveAction,
