@@ -52,6 +52,7 @@ pub mod journal;
 mod pending;
 mod resolve;
 mod run;
+mod services;
 mod session;
 mod steering;
 mod sync;
@@ -65,9 +66,11 @@ pub use events::{EventStream, NextEvent};
 pub use pending::{Pending, PendingAction, PendingActionStore, PushError, RejectOutcome, preview_hash};
 pub use resolve::{Resolution, ResolveFuture, ResolveStatus, resolve_definition};
 pub use run::{CallRequest, RunOptions, Turn, TurnEvent};
+pub use services::{Caller, HostServices, NoServices, UserInterface};
 pub use session::{EndReason, EndReport, Limits, Session, SessionOptions, WeakSession};
 pub use steering::{ChoiceSupport, ModelCapabilities, Steering, SteeringMode, ToolChoice};
 pub use tool::{RegisterError, Tool, ToolOrigin, ToolOutcome, ToolSet};
+pub use toolhost_protocol::service;
 pub use toolhost_protocol::{
     Actor, AgentToolResult, Content, Dependency, Effect, Event, EventKind, Failure, FileChange, PendingSummary,
     RESOLVE, ResolveAction, ResolveDetails, ResolveRequest, STALE, SessionStep, ToolDefinition,

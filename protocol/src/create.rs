@@ -13,7 +13,7 @@ pub const PROTOCOL_VERSION: u32 = 1;
 pub struct CreateRequest {
     /// The host's [`PROTOCOL_VERSION`].
     pub protocol: u32,
-    /// The services that the host offers through `call`.
+    /// The services that the host offers through `call`, such as [`UI`](crate::service::UI).
     pub services: Vec<String>,
     /// The session's id.
     pub session_id: String,

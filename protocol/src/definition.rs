@@ -13,12 +13,18 @@ pub struct ToolDefinition {
     /// The name that a person reads.
     #[serde(default)]
     pub label: String,
+    /// The name that clients show instead of the label.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// What it does, for the model; the first line stands in lists.
     #[serde(default)]
     pub description: String,
     /// The JSON Schema (2020-12) of its parameters, always of an object.
     #[serde(default = "any_object")]
     pub parameters: Value,
+    /// The JSON Schema of the details of its results, always of an object.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Value>,
     /// What a call does to the world.
     #[serde(default)]
     pub effect: Effect,
@@ -40,8 +46,10 @@ impl ToolDefinition {
         Self {
             label: name.clone(),
             name,
+            title: None,
             description: String::new(),
             parameters: any_object(),
+            output_schema: None,
             effect: Effect::default(),
             hidden: false,
             deferrable: false,

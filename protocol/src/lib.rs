@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bytes;
 mod change;
 mod content;
 mod create;
@@ -12,12 +13,16 @@ mod definition;
 mod dependency;
 mod event;
 mod failure;
+mod log;
 mod path;
 mod pending;
+mod render;
 mod resolve;
 mod result;
+pub mod service;
 mod step;
 
+pub use bytes::JsonBytes;
 pub use change::{ChangeKind, FileChange};
 pub use content::Content;
 pub use create::{CreateRequest, PROTOCOL_VERSION};
@@ -25,8 +30,10 @@ pub use definition::{Effect, ToolDefinition};
 pub use dependency::{Dependency, DependencyState, FileState};
 pub use event::{Event, EventKind};
 pub use failure::{Failure, PARAMETERS, STALE};
+pub use log::{LogKind, LogRecord};
 pub use path::JsonPath;
 pub use pending::{PendingHead, PendingSummary, PushReceipt};
+pub use render::RenderRequest;
 pub use resolve::{Actor, RESOLVE, ResolveAction, ResolveDetails, ResolveRequest};
 pub use result::AgentToolResult;
 pub use step::SessionStep;

@@ -2,10 +2,9 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::bytes::{self, JsonBytes};
 
 /// A path in JSON: a string, or `{"bytes": "<base64>"}` where it is not UTF-8.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -23,37 +22,24 @@ impl From<&Path> for JsonPath {
     }
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(untagged)]
-enum Shape {
-    Text(String),
-    Bytes { bytes: String },
-}
-
 impl Serialize for JsonPath {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0.to_str() {
-            Some(text) => serializer.serialize_str(text),
-            None => Shape::Bytes { bytes: encode(&self.0) }.serialize(serializer),
-        }
+        JsonBytes::from(self.0.as_os_str()).serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for JsonPath {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match Shape::deserialize(deserializer)? {
-            Shape::Text(text) => Ok(Self(text.into())),
-            Shape::Bytes { bytes } => decode(&bytes).map(Self).map_err(D::Error::custom),
-        }
+        Ok(Self(JsonBytes::deserialize(deserializer)?.into_os_string().into()))
     }
 }
 
 pub(crate) fn encode(path: &Path) -> String {
-    STANDARD.encode(path.as_os_str().as_bytes())
+    bytes::encode(path.as_os_str().as_bytes())
 }
 
-pub(crate) fn decode(bytes: &str) -> Result<PathBuf, base64::DecodeError> {
-    Ok(OsString::from_vec(STANDARD.decode(bytes)?).into())
+pub(crate) fn decode(base64: &str) -> Result<PathBuf, base64::DecodeError> {
+    Ok(OsString::from_vec(bytes::decode(base64)?).into())
 }
 
 #[cfg(test)]

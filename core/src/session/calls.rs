@@ -4,11 +4,12 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use serde_json::Value;
+use toolhost_protocol::service::SessionState;
 
 use super::{Session, lock};
 use crate::call::{Call, CallState};
 use crate::pending::Preview;
-use crate::{CallError, PendingAction, PushError, ToolSet};
+use crate::{CallError, Caller, Failure, PendingAction, PushError, ToolSet};
 
 /// Calls of one session; with the session's number above it makes a call's id unique in the process.
 const CALL_BITS: u32 = 40;
@@ -53,18 +54,44 @@ impl Session {
         }
     }
 
-    /// Makes no call from now on, and asks the running ones to stop. False where that was done before.
-    pub(super) fn stop_calls(&self) -> bool {
-        let running: Vec<_> = {
-            let mut calls = lock(&self.inner.calls);
-            if std::mem::replace(&mut calls.ended, true) {
-                return false;
-            }
-            calls.running.values().cloned().collect()
-        };
+    /// Who asks for a service: a plugin, and the call with this id, where it is running; 0 where none is.
+    pub(crate) fn caller(&self, plugin: &str, call: u64) -> Result<Caller, Failure> {
+        let running = lock(&self.inner.calls).running.get(&call).cloned();
+        if call != 0 && call >> CALL_BITS != self.inner.number {
+            return Err(Failure::new(PushError::ForeignCall.to_string()));
+        }
+        let cancellation = running.as_ref().map(|state| state.cancellation().clone()).unwrap_or_default();
+        Ok(Caller {
+            plugin: plugin.to_owned(),
+            tool: running.as_ref().map(|state| state.tool_name().to_owned()),
+            call: running.map(|state| state.id()),
+            session: self.id().to_owned(),
+            cwd: self.cwd().to_owned(),
+            cancellation,
+        })
+    }
+
+    /// What the session itself knows of what it is doing.
+    pub(crate) fn state(&self) -> SessionState {
+        let mut state = SessionState::default();
+        state.idle = lock(&self.inner.calls).running.is_empty();
+        state
+    }
+
+    /// Asks the running calls to stop.
+    pub fn abort_calls(&self) {
+        let running: Vec<_> = lock(&self.inner.calls).running.values().cloned().collect();
         for state in running {
             state.cancellation().cancel();
         }
+    }
+
+    /// Makes no call from now on, and asks the running ones to stop. False where that was done before.
+    pub(super) fn stop_calls(&self) -> bool {
+        if std::mem::replace(&mut lock(&self.inner.calls).ended, true) {
+            return false;
+        }
+        self.abort_calls();
         true
     }
 

@@ -19,7 +19,9 @@ use crate::resolve::{Approval, ResolveFuture, Resolver, resolve_definition};
 use crate::steering::{ModelCapabilities, Steering, SteeringState};
 use crate::tool::{Registered, ToolList};
 use crate::validate::Validator;
-use crate::{Call, CallError, InvalidParameters, PendingActionStore, RegisterError, Tool, ToolSet};
+use crate::{
+    Call, CallError, HostServices, InvalidParameters, NoServices, PendingActionStore, RegisterError, Tool, ToolSet,
+};
 use calls::Calls;
 pub use options::{EndReason, EndReport, Limits, SessionOptions};
 pub use weak::WeakSession;
@@ -35,6 +37,7 @@ pub struct Session {
 pub(crate) struct Inner {
     number: u64,
     options: SessionOptions,
+    services: Arc<dyn HostServices>,
     runtime: Handle,
     tools: Mutex<Arc<ToolList>>,
     calls: Mutex<Calls>,
@@ -56,9 +59,11 @@ impl Session {
         let events = store.events().clone();
         let approval = Approval { approver: options.approver.clone(), limit: options.limits.approve };
         let resolver = options.keeps_pending.then(|| Resolver { store, runtime: runtime.clone(), approval });
+        let services = options.services.clone().unwrap_or_else(|| Arc::new(NoServices));
         let inner = Inner {
             number: SESSIONS.fetch_add(1, Ordering::Relaxed),
             options,
+            services,
             runtime,
             tools: Mutex::default(),
             calls: Mutex::default(),
@@ -86,6 +91,11 @@ impl Session {
 
     pub(crate) fn runtime(&self) -> &Handle {
         &self.inner.runtime
+    }
+
+    /// What its tools may ask of the program.
+    pub(crate) fn services(&self) -> &Arc<dyn HostServices> {
+        &self.inner.services
     }
 
     pub(crate) fn limits(&self) -> &Limits {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use toolhost_protocol::SessionStep;
 
 use crate::journal::Journal;
-use crate::{Approver, Pending, Resolution, SteeringMode};
+use crate::{Approver, HostServices, Pending, Resolution, SteeringMode};
 
 /// What a session is made of.
 #[derive(Clone)]
@@ -25,6 +25,8 @@ pub struct SessionOptions {
     pub journal: Option<Journal>,
     /// Who has the last word on an apply; `None`, the default, whoever asks for it.
     pub approver: Option<Arc<dyn Approver>>,
+    /// What its tools may ask of the program; `None`, the default, what every program offers.
+    pub services: Option<Arc<dyn HostServices>>,
     /// How a model is steered towards `resolve`.
     pub steering: SteeringMode,
     /// How long things may take, and how large they may be.
@@ -42,6 +44,7 @@ impl SessionOptions {
             expiry: None,
             journal: None,
             approver: None,
+            services: None,
             steering: SteeringMode::default(),
             limits: Limits::default(),
         }
@@ -87,6 +90,13 @@ impl SessionOptions {
         self
     }
 
+    /// The same session, whose tools may ask for these services.
+    #[must_use]
+    pub fn services(mut self, services: impl HostServices) -> Self {
+        self.services = Some(Arc::new(services));
+        self
+    }
+
     /// The same session with this way to steer a model.
     #[must_use]
     pub fn steering(mut self, mode: SteeringMode) -> Self {
@@ -111,6 +121,7 @@ impl fmt::Debug for SessionOptions {
             .field("expiry", &self.expiry)
             .field("journal", &self.journal)
             .field("approver", &self.approver.as_ref().map(|approver| approver.name().to_owned()))
+            .field("services", &self.services.is_some())
             .field("steering", &self.steering)
             .field("limits", &self.limits)
             .finish()
