@@ -48,6 +48,7 @@ mod call;
 mod cancel;
 mod catch;
 mod events;
+mod exec;
 pub mod journal;
 mod pending;
 mod resolve;
@@ -63,6 +64,7 @@ pub use approver::{ApprovalRequest, Approver, AskerDecides, Decision, PersonDeci
 pub use call::{Call, CallContext, CallError};
 pub use cancel::Cancellation;
 pub use events::{EventStream, NextEvent};
+pub use exec::LocalExec;
 pub use pending::{Pending, PendingAction, PendingActionStore, PushError, RejectOutcome, preview_hash};
 pub use resolve::{Resolution, ResolveFuture, ResolveStatus, resolve_definition};
 pub use run::{CallRequest, RunOptions, Turn, TurnEvent};

@@ -1,6 +1,8 @@
 //! What tools may ask of the program that hosts them.
 
 mod serve;
+#[cfg(test)]
+mod tests;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -58,7 +58,9 @@ impl Session {
     pub(crate) fn caller(&self, plugin: &str, call: u64) -> Result<Caller, Failure> {
         let running = lock(&self.inner.calls).running.get(&call).cloned();
         if call != 0 && call >> CALL_BITS != self.inner.number {
-            return Err(Failure::new(PushError::ForeignCall.to_string()));
+            let text =
+                "the tool call belongs to another session; ask through the API that this session's factory was given";
+            return Err(Failure::new(text));
         }
         let cancellation = running.as_ref().map(|state| state.cancellation().clone()).unwrap_or_default();
         Ok(Caller {
