@@ -3,7 +3,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use toolhost_protocol::{Event, EventKind};
 
 /// How many events wait for a slow subscriber; then it misses the oldest.
@@ -71,6 +72,15 @@ impl EventStream {
             Err(RecvError::Closed) => None,
         }
     }
+
+    /// The next of the events that have happened already; `None` where there is none.
+    pub fn try_next(&mut self) -> Option<NextEvent> {
+        match self.0.try_recv() {
+            Ok(event) => Some(NextEvent::Event(event)),
+            Err(TryRecvError::Lagged(missed)) => Some(NextEvent::Lagged(missed)),
+            Err(TryRecvError::Empty | TryRecvError::Closed) => None,
+        }
+    }
 }
 
 pub(crate) fn milliseconds(duration: Duration) -> u64 {
@@ -83,6 +93,16 @@ mod tests {
 
     fn start(call: u64) -> EventKind {
         EventKind::ToolStart { call, tool: "t".into() }
+    }
+
+    #[tokio::test]
+    async fn what_has_happened_can_be_read_without_waiting() {
+        let events = Events::default();
+        let mut stream = events.subscribe();
+        assert_eq!(stream.try_next(), None);
+        events.emit(|| start(7));
+        assert_eq!(stream.try_next(), Some(NextEvent::Event(Event::new(1, start(7)))));
+        assert_eq!(stream.try_next(), None);
     }
 
     #[tokio::test]

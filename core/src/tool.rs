@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use serde_json::Value;
-use toolhost_protocol::{AgentToolResult, Failure, RESOLVE, SessionStep, ToolDefinition};
+use toolhost_protocol::{AgentToolResult, Failure, RESOLVE, RenderRequest, SessionStep, ToolDefinition};
 
 use crate::validate::Validator;
 use crate::{BoxFuture, CallContext, InvalidParameters, WeakSession};
@@ -34,6 +34,17 @@ pub trait Tool: Send + Sync + 'static {
     fn on_session(&self, step: SessionStep) -> BoxFuture<Result<(), Failure>> {
         let _ = step;
         Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// Lines that show a call or a result to a person; `None` leaves it to the host. Runs on a thread that it may block
+    /// for [`Limits::render`](crate::Limits::render), then its answer is not waited for.
+    ///
+    /// # Errors
+    ///
+    /// A failure is logged, and the host renders instead.
+    fn render(&self, request: &RenderRequest) -> Result<Option<Vec<String>>, Failure> {
+        let _ = request;
+        Ok(None)
     }
 
     /// Where the tool comes from; `None` for one of the host's own.

@@ -1,16 +1,19 @@
+use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::fs::stat;
+use serde_json::Value;
 use tokio::runtime::Handle;
+use toolhost_abi::ABI_VERSION;
+use toolhost_abi::linked::LinkedPlugin;
 use toolhost_abi::note::Metadata;
-use toolhost_abi::root::PluginRootRef;
-use toolhost_core::{Session, SessionOptions, SessionStep};
+use toolhost_core::{HostServices, Session, SessionOptions, SessionStep};
 use tracing::{debug, debug_span};
 
-use crate::adapter::{Failed, create, open};
+use crate::adapter::{Entry, Failed, PluginLog, create, open};
 use crate::bundle::Bundle;
 use crate::stage::Cache;
 use crate::{LoadError, LoadErrorKind, discover, siblings};
@@ -25,9 +28,12 @@ pub struct PluginInfo {
     pub version: String,
     /// The package's description; may be empty.
     pub description: String,
-    /// The file that it was loaded from, absolute.
+    /// The file that it was loaded from, absolute; of a linked one the program's own.
     pub path: PathBuf,
-    /// SHA-256 of the file in hexadecimal; where it brings libraries along, of all of them together.
+    /// Whether it is linked into the program.
+    pub linked: bool,
+    /// SHA-256 of the file in hexadecimal; where it brings libraries along, of all of them together. Of a linked one its
+    /// name and version.
     pub fingerprint: String,
     /// The version of the plugin interface that it was built for.
     pub abi_version: String,
@@ -42,9 +48,23 @@ impl PluginInfo {
             version: metadata.version,
             description: metadata.description,
             path: path.to_owned(),
+            linked: false,
             fingerprint,
             abi_version: metadata.abi_version,
             sdk_version: metadata.sdk_version,
+        }
+    }
+
+    fn linked(plugin: &LinkedPlugin) -> Self {
+        Self {
+            name: plugin.name().to_owned(),
+            version: plugin.version().to_owned(),
+            description: String::new(),
+            path: std::env::current_exe().unwrap_or_default(),
+            linked: true,
+            fingerprint: format!("linked {} {}", plugin.name(), plugin.version()),
+            abi_version: ABI_VERSION.to_owned(),
+            sdk_version: String::new(),
         }
     }
 }
@@ -91,11 +111,14 @@ pub enum BuildError {
 }
 
 /// Collects what a [`Host`] is made of.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 #[must_use = "a host is made by `build`"]
 pub struct HostBuilder {
     runtime: Option<Handle>,
+    linked: Vec<LinkedPlugin>,
     plugins: Vec<PathBuf>,
+    services: Option<Arc<dyn HostServices>>,
+    configs: HashMap<String, Value>,
     cache: Option<PathBuf>,
     limits: LoadLimits,
 }
@@ -112,6 +135,25 @@ impl HostBuilder {
     /// runs with this process's rights.
     pub fn plugin(mut self, path: impl Into<PathBuf>) -> Self {
         self.plugins.push(path.into());
+        self
+    }
+
+    /// A plugin that is linked into this program. Linked plugins come before those from files.
+    pub fn linked(mut self, plugin: LinkedPlugin) -> Self {
+        self.linked.push(plugin);
+        self
+    }
+
+    /// What plugins may ask of this program: to run programs, a person to ask. By default programs are refused, and
+    /// there is nobody to ask. A session's own [`services`](SessionOptions::services) come before these.
+    pub fn services(mut self, services: impl HostServices) -> Self {
+        self.services = Some(Arc::new(services));
+        self
+    }
+
+    /// The settings of the plugin with this name, which it reads for itself. A wrong one is an error of each session.
+    pub fn config(mut self, plugin: impl Into<String>, settings: Value) -> Self {
+        self.configs.insert(plugin.into(), settings);
         self
     }
 
@@ -138,11 +180,31 @@ impl HostBuilder {
         if !has_timer(&runtime) {
             return Err(BuildError::NoTimer);
         }
-        let cache = Cache::new(self.cache.or_else(default_cache).ok_or(BuildError::NoCacheDirectory)?);
-        let (paths, limits) = (self.plugins, self.limits);
-        let loading = runtime.spawn_blocking(move || load_all(&paths, &cache));
-        let (plugins, errors) = loading.await.map_err(|_| BuildError::RuntimeGone)?;
-        Ok(Host { inner: Arc::new(Inner { runtime, plugins, errors, limits }) })
+        let configs = self.configs;
+        let mut plugins: Vec<_> = self.linked.into_iter().map(|plugin| Loaded::linked(plugin, &configs)).collect();
+        let mut errors = Vec::new();
+        if !self.plugins.is_empty() {
+            let cache = Cache::new(self.cache.or_else(default_cache).ok_or(BuildError::NoCacheDirectory)?);
+            let paths = self.plugins;
+            let loading = runtime.spawn_blocking(move || load_all(&paths, &cache, &configs));
+            let (loaded, failed) = loading.await.map_err(|_| BuildError::RuntimeGone)?;
+            plugins.extend(loaded);
+            errors = failed;
+        }
+        Ok(Host { inner: Arc::new(Inner { runtime, plugins, errors, services: self.services, limits: self.limits }) })
+    }
+}
+
+impl fmt::Debug for HostBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostBuilder")
+            .field("linked", &self.linked)
+            .field("plugins", &self.plugins)
+            .field("services", &self.services.is_some())
+            .field("configs", &self.configs.keys())
+            .field("cache", &self.cache)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
     }
 }
 
@@ -167,12 +229,28 @@ struct Inner {
     runtime: Handle,
     plugins: Vec<Loaded>,
     errors: Vec<LoadError>,
+    services: Option<Arc<dyn HostServices>>,
     limits: LoadLimits,
 }
 
-struct Loaded {
-    info: Arc<PluginInfo>,
-    root: PluginRootRef,
+/// A plugin whose factory can be run.
+pub(crate) struct Loaded {
+    pub(crate) info: Arc<PluginInfo>,
+    pub(crate) entry: Entry,
+    pub(crate) log: Arc<PluginLog>,
+    pub(crate) config: Value,
+}
+
+impl Loaded {
+    fn new(info: PluginInfo, entry: Entry, configs: &HashMap<String, Value>) -> Self {
+        let log = Arc::new(PluginLog::new(&info.name));
+        let config = configs.get(&info.name).cloned().unwrap_or_default();
+        Self { info: Arc::new(info), entry, log, config }
+    }
+
+    fn linked(plugin: LinkedPlugin, configs: &HashMap<String, Value>) -> Self {
+        Self::new(PluginInfo::linked(&plugin), Entry::Linked(plugin), configs)
+    }
 }
 
 /// A session with its plugins' tools.
@@ -204,7 +282,8 @@ impl Host {
 
     /// Opens a session: runs each plugin's factory once, in order, registers the tools that it makes, and tells them
     /// that the session has started. The first tool of a name stays.
-    pub async fn session(&self, options: SessionOptions) -> OpenedSession {
+    pub async fn session(&self, mut options: SessionOptions) -> OpenedSession {
+        options.services = options.services.or_else(|| self.inner.services.clone());
         let session = Session::new(options, self.inner.runtime.clone());
         let mut errors = Vec::new();
         for plugin in &self.inner.plugins {
@@ -218,7 +297,7 @@ impl Host {
     async fn add_tools(&self, plugin: &Loaded, session: &Session) -> Vec<LoadErrorKind> {
         let name = || plugin.info.name.clone();
         let limit = self.inner.limits.factory;
-        let made = match create(plugin.root, &plugin.info, session, &self.inner.runtime, limit).await {
+        let made = match create(plugin, session, &self.inner.runtime, limit).await {
             Ok(made) => made,
             Err(Failed::TimedOut) => return vec![LoadErrorKind::FactoryTimedOut { plugin: name(), limit }],
             Err(Failed::Refused(failure)) => {
@@ -226,7 +305,7 @@ impl Host {
             }
         };
         let add = |(index, made): (usize, crate::adapter::Made)| match made {
-            Err(error) => Some(LoadErrorKind::BadDefinition { plugin: name(), index, reason: error.to_string() }),
+            Err(reason) => Some(LoadErrorKind::BadDefinition { plugin: name(), index, reason }),
             Ok(tool) => {
                 let refused = session.register(tool).err()?;
                 Some(LoadErrorKind::ToolRefused { plugin: name(), index, reason: refused })
@@ -245,7 +324,7 @@ impl fmt::Debug for Host {
     }
 }
 
-fn load_all(paths: &[PathBuf], cache: &Cache) -> (Vec<Loaded>, Vec<LoadError>) {
+fn load_all(paths: &[PathBuf], cache: &Cache, configs: &HashMap<String, Value>) -> (Vec<Loaded>, Vec<LoadError>) {
     let (mut plugins, mut errors, mut seen) = (Vec::new(), Vec::new(), Vec::new());
     for path in paths {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
@@ -260,7 +339,7 @@ fn load_all(paths: &[PathBuf], cache: &Cache) -> (Vec<Loaded>, Vec<LoadError>) {
                 continue;
             }
             seen.push(identity);
-            match load(&file, cache) {
+            match load(&file, cache, configs) {
                 Ok(loaded) => plugins.push(loaded),
                 Err(kind) => errors.push(LoadError::new(&file, kind)),
             }
@@ -269,7 +348,7 @@ fn load_all(paths: &[PathBuf], cache: &Cache) -> (Vec<Loaded>, Vec<LoadError>) {
     (plugins, errors)
 }
 
-fn load(file: &Path, cache: &Cache) -> Result<Loaded, LoadErrorKind> {
+fn load(file: &Path, cache: &Cache, configs: &HashMap<String, Value>) -> Result<Loaded, LoadErrorKind> {
     // The spans are how a load's time is attributed to its stages.
     let bundle = debug_span!("inspect").in_scope(|| Bundle::read(file))?;
     let names = siblings::claim_names(&bundle)?;
@@ -279,5 +358,5 @@ fn load(file: &Path, cache: &Cache) -> Result<Loaded, LoadErrorKind> {
     let root = debug_span!("check").in_scope(|| library.root(&bundle.metadata))?;
     let info = PluginInfo::new(file, bundle.fingerprint, bundle.metadata);
     debug!(plugin = info.name, version = info.version, path = %file.display(), fingerprint = info.fingerprint, "loaded");
-    Ok(Loaded { info: Arc::new(info), root })
+    Ok(Loaded::new(info, Entry::Library(root), configs))
 }

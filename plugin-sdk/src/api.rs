@@ -1,12 +1,17 @@
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use toolhost_protocol::CreateRequest;
+use toolhost_protocol::service::{EXEC, UI};
 
-use crate::ToolError;
 use crate::adapter::HostLink;
 use crate::context;
+use crate::exec::{ExecOptions, ExecOutput};
 use crate::pending::{PendingActionId, StagedChange};
+use crate::{ToolError, Ui};
 
 /// What a factory is given: the session that its tools are made for, and the host behind it.
 ///
@@ -46,11 +51,102 @@ impl CustomToolApi {
         &self.inner.session.session_id
     }
 
+    /// The plugin's settings, as a type of the author's; no settings at all are an empty object, so that a field that may
+    /// be absent wants `#[serde(default)]`.
+    ///
+    /// Read them in the factory, which then returns a `Result`: a wrong setting becomes an error of the load.
+    ///
+    /// ```
+    /// # use toolhost_plugin_sdk::prelude::*;
+    /// # struct Fetch { _timeout: u64 }
+    /// # impl CustomTool for Fetch {
+    /// #     const NAME: &'static str = "fetch";
+    /// #     const LABEL: &'static str = "Fetch";
+    /// #     const DESCRIPTION: &'static str = "Fetches";
+    /// #     type Params = NoParams;
+    /// #     async fn execute(&self, _params: NoParams, _call: ToolCall) -> ToolResult { Ok("".into()) }
+    /// # }
+    /// #[derive(Default, Deserialize)]
+    /// #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+    /// struct Settings {
+    ///     timeout_seconds: u64,
+    /// }
+    ///
+    /// export_plugin!(|pi: CustomToolApi| -> Result<Fetch, ToolError> {
+    ///     let settings: Settings = pi.config()?;
+    ///     Ok(Fetch { _timeout: settings.timeout_seconds })
+    /// });
+    /// # fn main() {}
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Which setting is wrong, by its path, and why.
+    pub fn config<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
+        let settings = match self.config_value() {
+            Value::Null => Value::Object(serde_json::Map::new()),
+            settings => settings.clone(),
+        };
+        serde_path_to_error::deserialize(settings).map_err(|error| {
+            let path = error.path().to_string();
+            let whose =
+                if path == "." { "the plugin's settings".to_owned() } else { format!("the plugin's setting `{path}`") };
+            ToolError::new(format!("{whose}: {}", error.inner())).with_code("config")
+        })
+    }
+
+    /// The plugin's settings as they are; null where there are none.
+    #[must_use]
+    pub fn config_value(&self) -> &Value {
+        &self.inner.session.config
+    }
+
+    /// Runs a program, without a shell between, and waits for its end. A code other than 0 is no error: see
+    /// [`ExecOutput::require_success`].
+    ///
+    /// Where the tool call that asks is cancelled, and where the future is dropped, the program is killed together with
+    /// all that it started.
+    ///
+    /// ```
+    /// # use toolhost_plugin_sdk::prelude::*;
+    /// # async fn log(pi: CustomToolApi) -> ToolResult {
+    /// let log = pi.exec("git", ["log", "--oneline", "-5"], ExecOptions::new()).await?.require_success()?;
+    /// # let _ = log;
+    /// # Ok("".into()) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Where the host runs no programs for plugins, and where this one cannot be started.
+    pub async fn exec<A: AsRef<OsStr>>(
+        &self,
+        command: impl AsRef<OsStr>,
+        args: impl IntoIterator<Item = A>,
+        options: ExecOptions,
+    ) -> Result<ExecOutput, ToolError> {
+        let command = command.as_ref().to_owned();
+        let request = options.into_request(&command, args);
+        let result = self.inner.host.ask(context::current_call(), EXEC, &request).await?;
+        Ok(ExecOutput::new(command, result))
+    }
+
+    /// The person behind the session. Without one, questions are answered at once, by nothing or no.
+    #[must_use]
+    pub fn ui(&self) -> Ui {
+        Ui::new(self.has_ui().then(|| self.inner.host.clone()))
+    }
+
+    /// Whether there is a person to ask.
+    #[must_use]
+    pub fn has_ui(&self) -> bool {
+        self.inner.session.services.iter().any(|service| service == UI)
+    }
+
     /// Stages a change: it waits on top of the session's stack until `resolve` applies or discards it.
     ///
     /// Called while a tool call runs, the action belongs to that call, and the call's result lists it. From a task
-    /// that the tool spawned use [`ToolCall::push_pending_action`](crate::ToolCall::push_pending_action), so that it
-    /// still does.
+    /// that the tool spawned use [`ToolCall::push_pending_action`](crate::ToolCall::push_pending_action) or
+    /// [`ToolCall::scope`](crate::ToolCall::scope), so that it still does.
     ///
     /// # Errors
     ///

@@ -1,7 +1,9 @@
 use toolhost_protocol::AgentToolResult;
+use toolhost_protocol::service::{SESSION_ABORT, SESSION_STATE, SessionState};
 
 use crate::ToolError;
 use crate::adapter::{CallLink, HostLink};
+use crate::context::Scoped;
 use crate::pending::{PendingActionId, StagedChange};
 
 /// One running call of a tool. Cheap to clone, usable from any thread and any task.
@@ -50,5 +52,35 @@ impl ToolCall {
     /// As there.
     pub fn push_pending_action(&self, change: impl StagedChange) -> Result<PendingActionId, ToolError> {
         Ok(PendingActionId(self.host.push(self.id(), change)?))
+    }
+
+    /// Makes a future part of this call, whatever task polls it: what it stages, runs or asks through
+    /// [`CustomToolApi`](crate::CustomToolApi) then belongs to the call, and ends with its cancellation.
+    ///
+    /// ```
+    /// # use toolhost_plugin_sdk::prelude::*;
+    /// # async fn execute(pi: CustomToolApi, call: ToolCall) -> ToolResult {
+    /// let work = call.scope(async move { pi.exec("make", ["-j2"], ExecOptions::new()).await });
+    /// tokio::spawn(work).await??.require_success()?;
+    /// # Ok("".into()) }
+    /// ```
+    pub fn scope<F: Future>(&self, future: F) -> Scoped<F> {
+        Scoped::new(self.id(), future)
+    }
+
+    /// What the session is doing besides: whether it is idle, and how many of a person's messages wait for the model.
+    ///
+    /// # Errors
+    ///
+    /// Where the host is too old to say, and where the session is gone.
+    pub async fn session_state(&self) -> Result<SessionState, ToolError> {
+        Ok(self.host.ask(self.id(), SESSION_STATE, &()).await?)
+    }
+
+    /// Asks the host to stop what the session is doing, this call included: the model gets no further turn. Meant for a
+    /// tool that finds that going on would do harm. Nothing follows from it where the host is too old.
+    pub fn abort(&self) {
+        // It was taken as it was asked.
+        drop(self.host.ask::<(), _>(self.id(), SESSION_ABORT, &()));
     }
 }

@@ -85,7 +85,7 @@ impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for ToolError {
 }
 
 /// The message and those of its sources that it does not repeat already.
-fn chain(error: &dyn Error) -> String {
+pub(crate) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

@@ -15,7 +15,7 @@ macro_rules! export_plugin {
 
             impl private::Entry for Entry {
                 extern "C" fn create(host: private::HostObject, request: private::Request) -> private::Creating {
-                    private::create(&PLUGIN, host, request, $factory)
+                    private::create(&PLUGIN, host, request, || $factory)
                 }
             }
 
@@ -27,6 +27,7 @@ macro_rules! export_plugin {
                 ::core::env!("CARGO_PKG_VERSION"),
                 ::core::env!("CARGO_PKG_DESCRIPTION"),
                 ::core::cfg!(panic = "unwind"),
+                private::is_dynamic(&|| $factory),
             );
 
             #[used]
@@ -45,6 +46,7 @@ pub mod __private {
     pub use toolhost_abi::note::{Fields, Note};
     pub use toolhost_abi::root::{Entry, header};
 
+    use crate::CustomToolFactory;
     pub use crate::adapter::create;
     pub use crate::plugin::Plugin;
 
@@ -56,6 +58,7 @@ pub mod __private {
         version: &'static str,
         description: &'static str,
         unwind: bool,
+        dynamic: bool,
     ) -> Fields<'static> {
         Fields {
             name,
@@ -65,8 +68,14 @@ pub mod __private {
             target: env!("TOOLHOST_TARGET"),
             rustc: env!("TOOLHOST_RUSTC"),
             unwind,
-            dynamic: false,
+            dynamic,
         }
+    }
+
+    /// Whether the tools of a factory may say different things of themselves from one session to the next. Makes no
+    /// factory.
+    pub const fn is_dynamic<M, F: CustomToolFactory<M>>(_make: &impl Fn() -> F) -> bool {
+        F::DYNAMIC
     }
 
     #[cfg(test)]

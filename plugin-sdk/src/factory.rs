@@ -1,4 +1,4 @@
-use crate::{AnyTool, CustomTool, CustomToolApi, ToolError, tool};
+use crate::{AnyTool, CustomTool, CustomToolApi, DynamicTool, ToolError};
 
 /// What makes a session's tools: a function or a closure from [`CustomToolApi`] to whatever [`IntoTools`] takes.
 ///
@@ -11,6 +11,8 @@ use crate::{AnyTool, CustomTool, CustomToolApi, ToolError, tool};
 pub trait CustomToolFactory<M>: Send + Sync + 'static {
     /// Whether it awaits, so that it needs the plugin's runtime.
     const ASYNC: bool;
+    /// Whether what its tools say of themselves may be decided at run time.
+    const DYNAMIC: bool;
 
     /// Makes one session's tools.
     fn create(&self, api: CustomToolApi) -> impl Future<Output = Result<Vec<AnyTool>, ToolError>> + Send;
@@ -22,6 +24,7 @@ where
     T: IntoTools<M> + Send + 'static,
 {
     const ASYNC: bool = T::ASYNC;
+    const DYNAMIC: bool = T::DYNAMIC;
 
     fn create(&self, api: CustomToolApi) -> impl Future<Output = Result<Vec<AnyTool>, ToolError>> + Send {
         self(api).into_tools()
@@ -39,9 +42,27 @@ where
 pub trait IntoTools<M> {
     /// Whether it awaits.
     const ASYNC: bool = false;
+    /// Whether what its tools say of themselves may be decided at run time.
+    const DYNAMIC: bool;
 
     /// The tools.
     fn into_tools(self) -> impl Future<Output = Result<Vec<AnyTool>, ToolError>> + Send;
+}
+
+/// One tool, of a type that is known: a [`CustomTool`](crate::CustomTool) or a [`DynamicTool`](crate::DynamicTool).
+///
+/// `M` only tells the forms apart; it is inferred.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no tool",
+    label = "it implements neither `CustomTool` nor `DynamicTool`",
+    note = "write `impl CustomTool for {Self}`, with NAME, LABEL, DESCRIPTION, Params and execute"
+)]
+pub trait SingleTool<M>: Sized {
+    /// Whether what it says of itself is decided at run time.
+    const DYNAMIC: bool;
+
+    /// Forgets its type.
+    fn into_any(self) -> AnyTool;
 }
 
 /// Marks of the forms that a factory may return.
@@ -49,6 +70,9 @@ pub mod forms {
     /// One tool of a known type.
     #[derive(Debug)]
     pub struct One;
+    /// One tool of a known type whose definition is made at run time.
+    #[derive(Debug)]
+    pub struct Dynamic;
     /// One tool whose type is forgotten.
     #[derive(Debug)]
     pub struct Any;
@@ -67,12 +91,25 @@ pub mod forms {
 }
 
 impl<T: CustomTool> IntoTools<forms::One> for T {
+    const DYNAMIC: bool = false;
+
     async fn into_tools(self) -> Result<Vec<AnyTool>, ToolError> {
-        Ok(vec![tool(self)])
+        Ok(vec![self.into_any()])
+    }
+}
+
+impl<T: DynamicTool> IntoTools<forms::Dynamic> for T {
+    const DYNAMIC: bool = true;
+
+    async fn into_tools(self) -> Result<Vec<AnyTool>, ToolError> {
+        Ok(vec![self.into_any()])
     }
 }
 
 impl IntoTools<forms::Any> for AnyTool {
+    // Its type is forgotten, and with it which kind it is.
+    const DYNAMIC: bool = true;
+
     async fn into_tools(self) -> Result<Vec<AnyTool>, ToolError> {
         Ok(vec![self])
     }
@@ -80,6 +117,7 @@ impl IntoTools<forms::Any> for AnyTool {
 
 impl<T: IntoTools<M> + Send, M> IntoTools<forms::List<M>> for Vec<T> {
     const ASYNC: bool = T::ASYNC;
+    const DYNAMIC: bool = T::DYNAMIC;
 
     async fn into_tools(self) -> Result<Vec<AnyTool>, ToolError> {
         let mut tools = Vec::with_capacity(self.len());
@@ -96,6 +134,7 @@ where
     E: Into<ToolError> + Send,
 {
     const ASYNC: bool = T::ASYNC;
+    const DYNAMIC: bool = T::DYNAMIC;
 
     async fn into_tools(self) -> Result<Vec<AnyTool>, ToolError> {
         self.map_err(Into::into)?.into_tools().await
@@ -108,6 +147,7 @@ where
     F::Output: IntoTools<M> + Send,
 {
     const ASYNC: bool = true;
+    const DYNAMIC: bool = <F::Output as IntoTools<M>>::DYNAMIC;
 
     async fn into_tools(self) -> Result<Vec<AnyTool>, ToolError> {
         self.await.into_tools().await
@@ -119,6 +159,7 @@ macro_rules! tuples {
         #[diagnostic::do_not_recommend]
         impl<$($tool: IntoTools<$mark> + Send, $mark),+> IntoTools<forms::Tuple<($($mark,)+)>> for ($($tool,)+) {
             const ASYNC: bool = $($tool::ASYNC)||+;
+            const DYNAMIC: bool = $($tool::DYNAMIC)||+;
 
             #[allow(non_snake_case)]
             async fn into_tools(self) -> Result<Vec<AnyTool>, ToolError> {
@@ -143,7 +184,8 @@ tuples!(A MA, B MB, C MC, D MD, E ME, F MF, G MG, H MH);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{NoParams, ToolCall, ToolResult};
+    use crate::{NoParams, ToolCall, ToolResult, tool};
+    use serde_json::{Value, json};
 
     struct Hello;
 
@@ -158,8 +200,32 @@ mod tests {
         }
     }
 
+    struct Named(&'static str);
+
+    impl DynamicTool for Named {
+        fn name(&self) -> String {
+            self.0.to_owned()
+        }
+
+        fn description(&self) -> String {
+            "Says its name".to_owned()
+        }
+
+        fn schema(&self) -> Value {
+            json!({"type": "object"})
+        }
+
+        async fn execute(&self, _params: Value, _call: ToolCall) -> ToolResult {
+            Ok(self.0.into())
+        }
+    }
+
     fn is_factory<M, F: CustomToolFactory<M>>(_factory: F) -> bool {
         F::ASYNC
+    }
+
+    fn is_dynamic<M, F: CustomToolFactory<M>>(_factory: F) -> bool {
+        F::DYNAMIC
     }
 
     #[test]
@@ -176,9 +242,21 @@ mod tests {
         assert!(!is_factory(|_: CustomToolApi| vec![Hello]));
         assert!(!is_factory(|_: CustomToolApi| (Hello, tool(Hello), Hello)));
         assert!(!is_factory(|_: CustomToolApi| Ok::<_, std::io::Error>(vec![Hello])));
+        assert!(!is_factory(|_: CustomToolApi| Named("a")));
+        assert!(!is_factory(|_: CustomToolApi| (Hello, vec![Named("a")])));
+        assert!(!is_factory(|_: CustomToolApi| vec![tool(Hello), tool(Named("a"))]));
         assert!(is_factory(later));
         assert!(is_factory(async |_: CustomToolApi| Hello));
         assert!(is_factory(|_: CustomToolApi| async { Ok::<_, ToolError>((Hello,)) }));
+    }
+
+    #[test]
+    fn a_factory_is_dynamic_where_a_tool_of_it_may_be() {
+        assert!(!is_dynamic(|_: CustomToolApi| (Hello, vec![Hello])));
+        assert!(!is_dynamic(async |_: CustomToolApi| Ok::<_, ToolError>(Hello)));
+        assert!(is_dynamic(|_: CustomToolApi| Named("a")));
+        assert!(is_dynamic(async |_: CustomToolApi| Ok::<_, ToolError>((Hello, vec![Named("a")]))));
+        assert!(is_dynamic(|_: CustomToolApi| vec![tool(Hello)]));
     }
 
     #[tokio::test]

@@ -147,26 +147,41 @@ extern crate self as toolhost_plugin_sdk;
 
 mod adapter;
 mod api;
+mod bridge;
 mod call;
 mod changes;
 mod context;
+mod dynamic;
 mod error;
+mod exec;
 mod export;
 mod factory;
+mod linked;
 mod pending;
 mod plugin;
+mod schema;
 mod tool;
+mod ui;
+mod view;
 
 pub use api::CustomToolApi;
 pub use call::ToolCall;
 pub use changes::{Changes, file_dependency};
+pub use context::Scoped;
+pub use dynamic::DynamicTool;
 pub use error::{ToolError, ToolResult};
-pub use factory::{CustomToolFactory, IntoTools, forms};
+pub use exec::{ExecOptions, ExecOutput};
+pub use factory::{CustomToolFactory, IntoTools, SingleTool, forms};
+pub use linked::{LinkedPlugin, link};
 pub use pending::{PendingAction, PendingActionId, RejectResult, StagedChange};
+pub use schema::schema_of;
 pub use tool::{AnyTool, CustomTool, NoParams, tool};
+pub use toolhost_protocol::service::{NoticeLevel, SessionState};
 pub use toolhost_protocol::{
     AgentToolResult, ChangeKind, Content, Dependency, DependencyState, Effect, FileChange, FileState, SessionStep,
 };
+pub use ui::Ui;
+pub use view::View;
 
 #[doc(hidden)]
 pub use export::__private;
@@ -174,10 +189,12 @@ pub use export::__private;
 /// Everything that a plugin usually needs: `use toolhost_plugin_sdk::prelude::*;`
 pub mod prelude {
     pub use crate::{
-        AgentToolResult, AnyTool, ChangeKind, Changes, Content, CustomTool, CustomToolApi, Effect, NoParams,
-        PendingAction, RejectResult, SessionStep, StagedChange, ToolCall, ToolError, ToolResult, export_plugin, tool,
+        AgentToolResult, AnyTool, ChangeKind, Changes, Content, CustomTool, CustomToolApi, DynamicTool, Effect,
+        ExecOptions, ExecOutput, LinkedPlugin, NoParams, NoticeLevel, PendingAction, RejectResult, SessionStep,
+        StagedChange, ToolCall, ToolError, ToolResult, View, export_plugin, linked_plugin, schema_of, tool,
     };
     pub use schemars::{self, JsonSchema};
     pub use serde::{Deserialize, Serialize};
     pub use serde_json::{Value, json};
+    pub use tracing;
 }

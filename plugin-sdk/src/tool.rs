@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use toolhost_protocol::{Effect, SessionStep, ToolDefinition};
+use toolhost_protocol::{AgentToolResult, Effect, SessionStep, ToolDefinition};
 
 use crate::adapter::{Concrete, ErasedTool};
-use crate::{ToolCall, ToolError, ToolResult};
+use crate::factory::{SingleTool, forms};
+use crate::schema::schema_of;
+use crate::{ToolCall, ToolError, ToolResult, View};
 
 /// A tool that a model calls by name.
 ///
@@ -87,11 +88,34 @@ pub trait CustomTool: Send + Sync + 'static {
     fn deferrable(&self) -> bool {
         Self::EFFECT == Effect::Stages
     }
+
+    /// The name that clients show instead of [`LABEL`](Self::LABEL), where it is decided at run time.
+    fn title(&self) -> Option<String> {
+        None
+    }
+
+    /// The JSON Schema of the details of its results, for programs that read them; [`schema_of`] makes one of a type.
+    fn output_schema(&self) -> Option<Value> {
+        None
+    }
+
+    /// Lines for a person that show a call, each of at most [`View::width`] columns; `None` leaves it to the host, which
+    /// also steps in where this panics or takes too long. Never waits for anything.
+    fn render_call(&self, params: &Self::Params, view: View) -> Option<Vec<String>> {
+        let _ = (params, view);
+        None
+    }
+
+    /// Lines for a person that show what a call ended with; otherwise as [`render_call`](Self::render_call).
+    fn render_result(&self, result: &AgentToolResult, view: View) -> Option<Vec<String>> {
+        let _ = (result, view);
+        None
+    }
 }
 
 /// What a tool does at a step in its session's life that it does not care for. It has no size, which is how it is told
 /// from everything that might need the plugin's runtime.
-struct NothingToDo;
+pub(crate) struct NothingToDo;
 
 impl Future for NothingToDo {
     type Output = Result<(), ToolError>;
@@ -101,12 +125,9 @@ impl Future for NothingToDo {
     }
 }
 
-/// Whether the tool does anything at a step in its session's life.
-pub(crate) fn watches_session<T: CustomTool>() -> bool {
-    fn size_of_future<T: 'static, F>(_method: impl Fn(&'static T, SessionStep) -> F) -> usize {
-        size_of::<F>()
-    }
-    size_of_future::<T, _>(T::on_session) > 0
+/// Whether a tool with this `on_session` does anything at a step in its session's life.
+pub(crate) fn watches_session<T: 'static, F>(_on_session: impl Fn(&'static T, SessionStep) -> F) -> bool {
+    size_of::<F>() > 0
 }
 
 /// The parameters of a tool that takes none.
@@ -116,12 +137,24 @@ pub struct NoParams {}
 /// A tool whose type is forgotten, for a factory that returns tools of several types; [`tool`] makes one.
 pub struct AnyTool(Arc<dyn ErasedTool>);
 
-/// Forgets a tool's type.
-pub fn tool<T: CustomTool>(tool: T) -> AnyTool {
-    AnyTool(Arc::new(Concrete(tool)))
+/// Forgets the type of a [`CustomTool`] or a [`DynamicTool`](crate::DynamicTool).
+pub fn tool<M>(tool: impl SingleTool<M>) -> AnyTool {
+    tool.into_any()
+}
+
+impl<T: CustomTool> SingleTool<forms::One> for T {
+    const DYNAMIC: bool = false;
+
+    fn into_any(self) -> AnyTool {
+        AnyTool::new(Concrete(self))
+    }
 }
 
 impl AnyTool {
+    pub(crate) fn new(tool: impl ErasedTool + 'static) -> Self {
+        Self(Arc::new(tool))
+    }
+
     pub(crate) fn into_erased(self) -> Arc<dyn ErasedTool> {
         self.0
     }
@@ -136,8 +169,10 @@ impl fmt::Debug for AnyTool {
 pub(crate) fn define<T: CustomTool>(tool: &T) -> ToolDefinition {
     let mut definition = ToolDefinition::new(T::NAME);
     definition.label = T::LABEL.to_owned();
+    definition.title = tool.title();
     definition.description = T::DESCRIPTION.to_owned();
-    definition.parameters = schema::<T::Params>();
+    definition.parameters = schema_of::<T::Params>();
+    definition.output_schema = tool.output_schema();
     definition.effect = T::EFFECT;
     definition.hidden = tool.hidden();
     definition.deferrable = tool.deferrable();
@@ -145,50 +180,9 @@ pub(crate) fn define<T: CustomTool>(tool: &T) -> ToolDefinition {
     definition
 }
 
-/// The schema with nothing behind a `$ref`, which some clients cannot follow, and without what only names Rust types.
-fn schema<P: JsonSchema>() -> Value {
-    let settings = SchemaSettings::draft2020_12().with(|settings| {
-        settings.inline_subschemas = true;
-        settings.meta_schema = None;
-    });
-    let mut schema = settings.into_generator().into_root_schema_for::<P>();
-    schema.remove("title");
-    // A parameter that no field takes would be dropped in silence, and the call do something else than was asked.
-    if schema.get("type").is_some_and(|kind| kind == "object") && schema.get("additionalProperties").is_none() {
-        schema.insert("additionalProperties".to_owned(), false.into());
-    }
-    schema.to_value()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde::Deserialize;
-    use serde_json::json;
-
-    #[derive(Deserialize, JsonSchema)]
-    #[allow(dead_code)]
-    struct Inner {
-        /// How many.
-        count: u8,
-    }
-
-    #[derive(Deserialize, JsonSchema)]
-    #[allow(dead_code)]
-    struct Params {
-        /// Where to look.
-        path: String,
-        inner: Option<Inner>,
-    }
-
-    #[test]
-    fn field_docs_become_descriptions_and_nothing_is_a_reference() {
-        let schema = schema::<Params>();
-        assert_eq!(schema["properties"]["path"], json!({"type": "string", "description": "Where to look."}));
-        assert_eq!(schema["required"], json!(["path"]));
-        assert!(!schema.to_string().contains("$ref"), "{schema}");
-        assert_eq!(schema.get("title"), None);
-    }
 
     #[test]
     fn only_a_tool_that_watches_its_session_needs_a_runtime_for_it() {
@@ -214,15 +208,7 @@ mod tests {
                 Ok(())
             }
         });
-        assert!(!watches_session::<Quiet>());
-        assert!(watches_session::<Watching>());
-    }
-
-    #[test]
-    fn no_parameters_are_an_empty_object() {
-        let schema = schema::<NoParams>();
-        let description = "The parameters of a tool that takes none.";
-        assert_eq!(schema, json!({"type": "object", "description": description, "additionalProperties": false}));
-        serde_json::from_value::<NoParams>(json!({})).unwrap();
+        assert!(!watches_session(Quiet::on_session));
+        assert!(watches_session(Watching::on_session));
     }
 }

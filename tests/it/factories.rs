@@ -6,7 +6,7 @@ use serde_json::json;
 use toolhost_loader::{Host, LoadLimits, SessionOptions};
 use toolhost_tests::Fixture;
 
-use crate::support::{ARTIFACTS, host_of, open, plugin, texts};
+use crate::support::{ARTIFACTS, host_of, open, place, plugin, texts};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_factory_may_await() {
@@ -26,7 +26,9 @@ async fn a_factory_may_await_on_a_host_with_one_thread() {
 async fn a_factory_that_fails_or_panics_after_an_await_says_so() {
     let host = host_of(&[Fixture::Factory]).await;
     let path = plugin(Fixture::Factory).display().to_string();
-    for (id, reason) in [("fails", "no licence"), ("panics", "panicked: after an await")] {
+    let panicked =
+        format!("panicked at {}: after an await", place("factory/src/lib.rs", r#"panic!("after an await")"#));
+    for (id, reason) in [("fails", "no licence"), ("panics", &*panicked)] {
         let opened = host.session(SessionOptions::new(id)).await;
         let text = format!(
             "{path}: the factory of `factory` failed: {reason}; mend what the message names, or ask the plugin's \

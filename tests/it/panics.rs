@@ -8,7 +8,7 @@ use toolhost_loader::{EndReason, Session, SessionOptions};
 use toolhost_tests::Fixture;
 use tracing_subscriber::fmt::MakeWriter;
 
-use crate::support::{Pipe, apply, discard, host_of, labels, open, poll_once, session_of, store, texts};
+use crate::support::{Pipe, apply, discard, host_of, labels, open, place, poll_once, session_of, store, texts};
 
 async fn assert_alive(session: &Session) {
     assert_eq!(session.call("drop_panics", json!({})).await.unwrap().to_text(), "still here");
@@ -17,15 +17,17 @@ async fn assert_alive(session: &Session) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_panic_of_a_tool_is_a_failed_result() {
     let session = session_of(&[Fixture::Panics]).await;
-    for (at, text) in [
-        ("sync", "tool `panics` panicked: before the future"),
-        ("before", "tool `panics` panicked: before an await"),
-        ("after", "tool `panics` panicked: after an await"),
-        ("noText", "tool `panics` panicked: (the panic has no message)"),
-        ("payload", "tool `panics` panicked: (the panic has no message)"),
-        ("local", "tool `panics` panicked: dropping a local"),
-        ("label", "tool `panics` panicked: in the label"),
+    for (at, code, message) in [
+        ("sync", r#"assert!(!matches!(params.at, Place::Sync)"#, "before the future"),
+        ("before", r#"panic!("before an await")"#, "before an await"),
+        ("after", r#"panic!("after an await")"#, "after an await"),
+        ("noText", "panic_any(7)", "(the panic has no message)"),
+        ("payload", r#"panic_any(Bomb2("payload"))"#, "(the panic has no message)"),
+        ("local", r#"panic!("{}", self.0)"#, "dropping a local"),
+        ("label", r#"panic!("in the label")"#, "in the label"),
     ] {
+        let text =
+            format!("tool `panics` of plugin `panics` panicked at {}: {message}", place("panics/src/lib.rs", code));
         let result = session.call("panics", json!({"at": at})).await.unwrap();
         let expected = json!({"content": [{"type": "text", "text": text}], "isError": true});
         assert_eq!(serde_json::to_value(result).unwrap(), expected, "{at}");
@@ -79,7 +81,11 @@ async fn an_action_that_is_refused_and_panics_as_it_is_dropped_is_only_refused()
 async fn a_panic_of_a_factory_costs_its_plugin_its_tools_and_nothing_else() {
     let host = host_of(&[Fixture::Panics, Fixture::Second]).await;
     let path = host.plugins().next().unwrap().path.display().to_string();
-    for (id, reason) in [("panic in the factory", "panicked: in the factory"), ("error in the factory", "no licence")] {
+    let panicked = format!(
+        "panicked at {}: in the factory",
+        place("panics/src/lib.rs", r#"assert!(pi.session_id() != "panic in"#)
+    );
+    for (id, reason) in [("panic in the factory", &*panicked), ("error in the factory", "no licence")] {
         let opened = host.session(SessionOptions::new(id)).await;
         let text = format!(
             "{path}: the factory of `panics` failed: {reason}; mend what the message names, or ask the plugin's \
@@ -122,7 +128,12 @@ async fn a_tool_that_panics_as_its_session_goes_away_is_reported_to_the_log() {
     let _guard = tracing::subscriber::set_default(subscriber);
     drop(session);
     let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
-    let expected = "ERROR toolhost_loader::adapter::host: a tool was dropped and panicked: dropping the tool \
-                    plugin=\"panics\" target=\"\"\n";
-    assert_eq!(text, expected);
+    let place = place("panics/src/lib.rs", r#"panic!("dropping the tool")"#);
+    let lines: Vec<&str> = text.lines().collect();
+    let [panic, report] = lines[..] else { panic!("{text}") };
+    let expected = format!("ERROR panics: panicked at {place}: dropping the tool plugin=\"panics\" thread=");
+    assert!(panic.starts_with(&expected), "{text}");
+    let report_expected =
+        format!("ERROR panics: a tool was dropped and panicked at {place}: dropping the tool plugin=\"panics\"");
+    assert_eq!(report, report_expected);
 }

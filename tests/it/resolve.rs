@@ -1,13 +1,13 @@
 //! What `resolve` says, row by row: with a plugin's tool, and with one of the host's own.
 
 use serde_json::{Value, json};
-use toolhost_core::ResolveStatus;
+use toolhost_core::{ResolveStatus, Session};
 use toolhost_loader::ResolveRequest;
 use toolhost_tests::Fixture;
 
 use crate::in_process::sessions;
 use crate::support::{
-    apply, discard, fail, failed, labels, resolve, said, session_of, stage, stage_one, store, text, top,
+    apply, discard, fail, failed, labels, place, resolve, said, session_of, stage, stage_one, store, text, top,
 };
 
 /// The details of a resolve of the action that is labelled and staged as the tests below do it.
@@ -94,24 +94,29 @@ async fn a_discard_without_reject_or_word_from_it_gives_the_reason() {
 }
 
 /// Each way to fail: the script, the message, the details that come with it.
-fn failures() -> Vec<(Value, &'static str, Option<Value>)> {
+fn failures(session: &Session) -> Vec<(Value, String, Option<Value>)> {
     let is_error =
         |content: Value| json!({"end": {"result": {"content": content, "isError": true, "details": {"n": 1}}}});
     let two = json!([{"type": "text", "text": "no"}, {"type": "text", "text": "brush"}]);
     let error = json!({"end": {"fail": {"message": "no brush: {reason}", "code": "brush", "details": {"n": 2}}}});
+    let place = place("stage/src/script.rs", "End::Panic(message) => panic!");
+    let panicked = match session.tools().origin("stage") {
+        Some(_) => format!("plugin `stage` panicked at {place}: ladder fell"),
+        None => "panicked: ladder fell".to_owned(),
+    };
     vec![
-        (fail("no brush"), "no brush", None),
-        (error, "no brush: why", Some(json!({"n": 2}))),
-        (json!({"end": {"panic": "ladder fell"}}), "panicked: ladder fell", None),
-        (is_error(two), "no\nbrush", Some(json!({"n": 1}))),
-        (is_error(json!([])), "no message was given", Some(json!({"n": 1}))),
+        (fail("no brush"), "no brush".to_owned(), None),
+        (error, "no brush: why".to_owned(), Some(json!({"n": 2}))),
+        (json!({"end": {"panic": "ladder fell"}}), panicked, None),
+        (is_error(two), "no\nbrush".to_owned(), Some(json!({"n": 1}))),
+        (is_error(json!([])), "no message was given".to_owned(), Some(json!({"n": 1}))),
     ]
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_apply_that_fails_leaves_the_action_in_its_place() {
     for session in sessions().await {
-        for (script, message, source) in failures() {
+        for (script, message, source) in failures(&session) {
             let below = stage_one(&session, json!({"label": "below"})).await;
             let id = stage_one(&session, paint(json!({"apply": [script, text("Painted")]}))).await;
             let mut expected = details("apply", "why", &id);
@@ -134,7 +139,7 @@ async fn an_apply_that_fails_leaves_the_action_in_its_place() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reject_that_fails_still_discards() {
     for session in sessions().await {
-        for (script, message, source) in failures() {
+        for (script, message, source) in failures(&session) {
             let id = stage_one(&session, paint(json!({"reject": script}))).await;
             let mut expected = details("discard", "why", &id);
             if let Some(source) = source {

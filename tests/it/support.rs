@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use tokio::sync::oneshot;
 use toolhost_core::{Event, EventStream, NextEvent, Pending};
 use toolhost_loader::{AgentToolResult, Host, LoadError, PendingActionStore, Session, SessionOptions};
-use toolhost_tests::{Artifact, Artifacts, Fixture};
+use toolhost_tests::{Artifact, Artifacts, FIXTURES, Fixture};
 
 pub(crate) const ARTIFACTS: Artifacts = Artifacts::new(env!("CARGO_TARGET_TMPDIR"));
 
@@ -114,6 +114,14 @@ pub(crate) fn labels(session: &Session) -> Vec<String> {
 
 pub(crate) fn top(session: &Session) -> Arc<Pending> {
     store(session).peek().unwrap()
+}
+
+/// The place, as a panic names it, where this code stands in a fixture's source file.
+pub(crate) fn place(file: &str, code: &str) -> String {
+    let source = fs::read_to_string(Path::new(FIXTURES).with_file_name(file)).unwrap();
+    let lines: Vec<usize> = (1..).zip(source.lines()).filter(|(_, line)| line.contains(code)).map(|(n, _)| n).collect();
+    let [line] = lines[..] else { panic!("`{code}` stands in {file} at {lines:?}") };
+    format!("{file}:{line}")
 }
 
 /// Replaces each first text in a file by the second, which is as long.

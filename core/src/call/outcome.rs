@@ -4,16 +4,24 @@ use serde_json::{Map, Value, json};
 use toolhost_protocol::{AgentToolResult, Content, Failure, PendingSummary};
 
 use crate::ToolOutcome;
+use crate::tool::Registered;
 
 /// The result of a call: a failure as one, what it staged in its details, cut to `most` bytes.
-pub(super) fn result(tool: &str, outcome: ToolOutcome, staged: &[PendingSummary], most: usize) -> AgentToolResult {
+pub(super) fn result(
+    tool: &Registered,
+    outcome: ToolOutcome,
+    staged: &[PendingSummary],
+    most: usize,
+) -> AgentToolResult {
     let result = outcome.unwrap_or_else(|failure| failed(tool, failure));
     with_staged(cut(result, most), staged)
 }
 
-fn failed(tool: &str, failure: Failure) -> AgentToolResult {
-    let text = match failure.code.as_deref() {
-        Some("panic") => format!("tool `{tool}` {}", failure.message),
+fn failed(tool: &Registered, failure: Failure) -> AgentToolResult {
+    let name = &tool.definition.name;
+    let text = match (failure.code.as_deref(), tool.tool.origin()) {
+        (Some("panic"), Some(origin)) => format!("tool `{name}` of plugin `{}` {}", origin.plugin, failure.message),
+        (Some("panic"), None) => format!("tool `{name}` {}", failure.message),
         _ => failure.message,
     };
     let mut result = AgentToolResult::error(text);

@@ -231,7 +231,7 @@ impl Running {
             Err(failure) if failure.code.as_deref() == Some(PARAMETERS) => Err(CallError::InvalidParameters(
                 InvalidParameters::new(name, &failure.message, self.state.parameters()),
             )),
-            outcome => Ok(outcome::result(name, outcome, &staged, self.session.limits().result_bytes)),
+            outcome => Ok(outcome::result(&self.tool, outcome, &staged, self.session.limits().result_bytes)),
         }
     }
 

@@ -4,6 +4,7 @@ mod steps;
 mod weak;
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
@@ -96,6 +97,12 @@ impl Session {
     /// What its tools may ask of the program.
     pub(crate) fn services(&self) -> &Arc<dyn HostServices> {
         &self.inner.services
+    }
+
+    /// Whether its tools have a person to ask.
+    #[must_use]
+    pub fn has_ui(&self) -> bool {
+        catch_unwind(AssertUnwindSafe(|| self.services().ui(self.id()).is_some())).unwrap_or(false)
     }
 
     pub(crate) fn limits(&self) -> &Limits {

@@ -140,6 +140,8 @@ pub struct Limits {
     pub step: Duration,
     /// How long a tool that was asked to stop may go on before its call is abandoned; 2 seconds by default.
     pub grace: Duration,
+    /// How long a tool may take to render a call or a result; 1 second by default.
+    pub render: Duration,
     /// How many bytes of text and images a result may have; 1 MiB by default. The rest is cut, and the model told so.
     pub result_bytes: usize,
 }
@@ -173,6 +175,13 @@ impl Limits {
         self
     }
 
+    /// The same limits with this one for rendering.
+    #[must_use]
+    pub fn with_render(mut self, limit: Duration) -> Self {
+        self.render = limit;
+        self
+    }
+
     /// The same limits with this size of a result.
     #[must_use]
     pub fn with_result_bytes(mut self, bytes: usize) -> Self {
@@ -188,6 +197,7 @@ impl Default for Limits {
             approve: Duration::from_secs(600),
             step: Duration::from_secs(5),
             grace: Duration::from_secs(2),
+            render: Duration::from_secs(1),
             result_bytes: 1024 * 1024,
         }
     }

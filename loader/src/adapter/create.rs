@@ -3,14 +3,19 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use toolhost_abi::abi_stable::std_types::{RResult, RVec};
+use toolhost_abi::async_ffi::FfiFuture;
+use toolhost_abi::host::HostObject;
+use toolhost_abi::linked::LinkedPlugin;
 use toolhost_abi::root::{Created, PluginRootRef};
 use toolhost_abi::tool::ToolObject;
 use toolhost_core::{Failure, Session, Tool};
+use toolhost_protocol::service::{EXEC, SESSION, UI};
 use toolhost_protocol::{CreateRequest, JsonPath, PROTOCOL_VERSION};
 
 use super::tool::PluginTool;
 use super::{encode, failure, host};
 use crate::PluginInfo;
+use crate::host::Loaded;
 
 /// Why a factory gave no tools.
 pub(crate) enum Failed {
@@ -18,22 +23,38 @@ pub(crate) enum Failed {
     TimedOut,
 }
 
-/// A tool that can be registered, or why its definition cannot be read.
-pub(crate) type Made = Result<Arc<dyn Tool>, serde_json::Error>;
+/// A tool that can be registered, or why its definition cannot be used.
+pub(crate) type Made = Result<Arc<dyn Tool>, String>;
+
+/// How a plugin's factory is reached.
+#[derive(Clone)]
+pub(crate) enum Entry {
+    Library(PluginRootRef),
+    Linked(LinkedPlugin),
+}
+
+impl Entry {
+    fn create(&self, host: HostObject, request: RVec<u8>) -> FfiFuture<Created> {
+        match self {
+            Self::Library(root) => root.create()(host, request),
+            Self::Linked(plugin) => plugin.create(host, request),
+        }
+    }
+}
 
 /// Runs a plugin's factory for this session, on a thread that it may block.
 pub(crate) async fn create(
-    root: PluginRootRef,
-    plugin: &Arc<PluginInfo>,
+    loaded: &Loaded,
     session: &Session,
     runtime: &Handle,
     limit: Duration,
 ) -> Result<Vec<Made>, Failed> {
-    let host = host::object(session.downgrade(), plugin.clone());
-    let request = encode(&request(plugin, session));
-    let (create, inner) = (root.create(), runtime.clone());
+    let plugin = &loaded.info;
+    let host = host::object(session.downgrade(), plugin.clone(), loaded.log.clone());
+    let request = encode(&request(loaded, session));
+    let (entry, inner) = (loaded.entry.clone(), runtime.clone());
     // A factory that awaits for too long is dropped, so that it does not keep its thread, and with it the runtime.
-    let factory = async move { tokio::time::timeout(limit, create(host, request)).await };
+    let factory = async move { tokio::time::timeout(limit, entry.create(host, request)).await };
     let running = runtime.spawn_blocking(move || inner.block_on(factory));
     // One that blocks for too long is left behind. The timer belongs to the given runtime, whichever executor awaits.
     let waiting = runtime.spawn(async move { tokio::time::timeout(limit, running).await });
@@ -53,11 +74,13 @@ fn tools(plugin: &Arc<PluginInfo>, created: Created) -> Result<Vec<Made>, Failed
     Ok(objects.into_iter().map(made).collect())
 }
 
-fn request(plugin: &PluginInfo, session: &Session) -> CreateRequest {
+fn request(loaded: &Loaded, session: &Session) -> CreateRequest {
     let mut request = CreateRequest::default();
+    request.services = [EXEC, SESSION].into_iter().chain(session.has_ui().then_some(UI)).map(str::to_owned).collect();
+    request.config = loaded.config.clone();
     request.protocol = PROTOCOL_VERSION;
     request.session_id = session.id().to_owned();
     request.cwd = JsonPath::from(session.cwd());
-    request.plugin_dir = plugin.path.parent().map(JsonPath::from).unwrap_or_default();
+    request.plugin_dir = loaded.info.path.parent().map(JsonPath::from).unwrap_or_default();
     request
 }

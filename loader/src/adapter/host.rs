@@ -1,17 +1,15 @@
 use std::sync::Arc;
 
-use serde::Deserialize;
 use toolhost_abi::Bytes;
 use toolhost_abi::abi_stable::sabi_trait::TD_Opaque;
-use toolhost_abi::abi_stable::std_types::{RSlice, RStr, RVec};
+use toolhost_abi::abi_stable::std_types::{RResult, RSlice, RStr, RVec};
 use toolhost_abi::async_ffi::{FfiFuture, FutureExt};
 use toolhost_abi::change::ChangeObject;
 use toolhost_abi::host::{Host, HostObject};
 use toolhost_core::{Failure, WeakSession};
 use toolhost_protocol::{PendingHead, PushReceipt};
-use tracing::level_filters::LevelFilter;
-use tracing::{debug, error, info, trace, warn};
 
+use super::log::PluginLog;
 use super::{answer, change, guarded};
 use crate::PluginInfo;
 
@@ -21,18 +19,11 @@ use crate::PluginInfo;
 struct HostAdapter {
     session: WeakSession,
     plugin: Arc<PluginInfo>,
+    log: Arc<PluginLog>,
 }
 
-pub(super) fn object(session: WeakSession, plugin: Arc<PluginInfo>) -> HostObject {
-    HostObject::from_value(HostAdapter { session, plugin }, TD_Opaque)
-}
-
-/// What a plugin hands over for the log; what is unreadable is logged as it is.
-#[derive(Deserialize)]
-struct Record {
-    message: String,
-    #[serde(default)]
-    target: String,
+pub(super) fn object(session: WeakSession, plugin: Arc<PluginInfo>, log: Arc<PluginLog>) -> HostObject {
+    HostObject::from_value(HostAdapter { session, plugin, log }, TD_Opaque)
 }
 
 impl HostAdapter {
@@ -52,40 +43,29 @@ impl Host for HostAdapter {
     }
 
     fn log_level(&self) -> u8 {
-        match LevelFilter::current() {
-            LevelFilter::OFF => 0,
-            LevelFilter::ERROR => 1,
-            LevelFilter::WARN => 2,
-            LevelFilter::INFO => 3,
-            LevelFilter::DEBUG => 4,
-            LevelFilter::TRACE => 5,
-        }
+        PluginLog::level()
     }
 
     fn log(&self, level: u8, record: RSlice<'_, u8>) {
-        let logged = guarded(|| {
-            let plugin = &*self.plugin.name;
-            let record = serde_json::from_slice(record.as_slice()).unwrap_or_else(|_| Record {
-                message: String::from_utf8_lossy(record.as_slice()).into_owned(),
-                target: String::new(),
-            });
-            let Record { message, target } = record;
-            match level {
-                0 => {}
-                1 => error!(plugin, target, "{message}"),
-                2 => warn!(plugin, target, "{message}"),
-                3 => info!(plugin, target, "{message}"),
-                4 => debug!(plugin, target, "{message}"),
-                _ => trace!(plugin, target, "{message}"),
-            }
-        });
         // A subscriber that panics has nowhere to report to.
-        logged.unwrap_or_default();
+        guarded(|| self.log.log(level, record.as_slice())).unwrap_or_default();
     }
 
-    fn call(&self, _call: u64, method: RStr<'_>, _json: RVec<u8>) -> FfiFuture<Bytes> {
-        let text = format!("this host offers no service `{method}`");
-        let refused = answer::<()>(Err(Failure::new(text).with_code("unknown-service")));
-        std::future::ready(refused).into_ffi()
+    fn call(&self, call: u64, method: RStr<'_>, json: RVec<u8>) -> FfiFuture<Bytes> {
+        let served = guarded(|| self.session.serve(&self.plugin.name, call, method.as_str(), &json));
+        match served {
+            Some(served) => async move { answered(served.await) }.into_ffi(),
+            None => {
+                let text = format!("the host could not serve `{method}`");
+                std::future::ready(answered(Err(Failure::new(text)))).into_ffi()
+            }
+        }
+    }
+}
+
+fn answered(served: Result<Vec<u8>, Failure>) -> Bytes {
+    match served {
+        Ok(json) => RResult::ROk(json.into()),
+        Err(failure) => answer::<()>(Err(failure)),
     }
 }

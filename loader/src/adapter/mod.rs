@@ -5,10 +5,12 @@ mod change;
 mod create;
 mod host;
 mod layout;
+mod log;
 mod open;
 mod tool;
 
-pub(crate) use create::{Failed, Made, create};
+pub(crate) use create::{Entry, Failed, Made, create};
+pub(crate) use log::PluginLog;
 pub(crate) use open::open;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -23,6 +23,7 @@
 #[allow(non_local_definitions, non_camel_case_types, missing_docs, unreachable_pub, clippy::all)]
 mod objects;
 
+pub mod linked;
 pub mod note;
 
 pub use objects::{call, change, host, root, tool};

@@ -8,15 +8,24 @@ use std::task::{Context, Poll};
 use pin_project_lite::pin_project;
 use toolhost_protocol::Failure;
 
+use crate::bridge::place_of_panic;
 use crate::context;
 use crate::plugin::Plugin;
 
+pub(crate) use crate::plugin::NeedsRuntime;
+
 /// Runs author's code and turns a panic into a failure.
 pub(crate) fn guarded<R>(work: impl FnOnce() -> R) -> Result<R, Failure> {
+    // Of a panic that was caught before.
+    place_of_panic();
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
-        let failure = Failure::new(format!("panicked: {}", message(payload.as_ref()))).with_code("panic");
+        let message = message(payload.as_ref());
+        let text = match place_of_panic() {
+            Some(place) => format!("panicked at {place}: {message}"),
+            None => format!("panicked: {message}"),
+        };
         discard(payload);
-        failure
+        Failure::new(text).with_code("panic")
     })
 }
 
@@ -57,13 +66,6 @@ pin_project! {
     }
 }
 
-/// Whether polling a future starts the plugin's runtime.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NeedsRuntime {
-    Yes,
-    OnlyIfStarted,
-}
-
 impl<F> GuardedFuture<F> {
     pub(crate) fn new(plugin: &'static Plugin, call: u64, runtime: NeedsRuntime, inner: F) -> Self {
         Self { inner: Some(inner), plugin, call, runtime }
@@ -72,7 +74,7 @@ impl<F> GuardedFuture<F> {
     /// Drops the author's future where it is; what it captured may panic as it goes.
     fn finish(self: Pin<&mut Self>) -> Result<(), Failure> {
         let mut this = self.project();
-        let _entered = this.plugin.started_runtime().map(tokio::runtime::Runtime::enter);
+        let _entered = this.plugin.enter(NeedsRuntime::OnlyIfStarted);
         context::within(*this.call, || guarded(|| this.inner.set(None)))
     }
 }
@@ -85,14 +87,10 @@ impl<T, F: Future<Output = Result<T, Failure>>> Future for GuardedFuture<F> {
         let Some(inner) = this.inner.as_pin_mut() else {
             return Poll::Ready(Err(Failure::new("the call has already ended")));
         };
-        let runtime = match this.runtime {
-            NeedsRuntime::Yes => match this.plugin.runtime() {
-                Ok(runtime) => Some(runtime),
-                Err(failure) => return Poll::Ready(Err(failure)),
-            },
-            NeedsRuntime::OnlyIfStarted => this.plugin.started_runtime(),
+        let _entered = match this.plugin.enter(*this.runtime) {
+            Ok(entered) => entered,
+            Err(failure) => return Poll::Ready(Err(failure)),
         };
-        let _entered = runtime.map(tokio::runtime::Runtime::enter);
         let outcome = match context::within(*this.call, || guarded(|| inner.poll(cx))) {
             Ok(Poll::Pending) => return Poll::Pending,
             Ok(Poll::Ready(outcome)) => outcome,

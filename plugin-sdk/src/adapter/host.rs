@@ -1,20 +1,18 @@
 use std::fmt;
 
-use serde::Deserialize;
-use serde_json::json;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use toolhost_abi::abi_stable::sabi_trait::TD_Opaque;
-use toolhost_abi::abi_stable::std_types::RSlice;
 use toolhost_abi::call::CallObject;
 use toolhost_abi::change::ChangeObject;
 use toolhost_abi::host::HostObject;
-use toolhost_protocol::{AgentToolResult, Failure, PendingHead, PushReceipt};
+use toolhost_protocol::{AgentToolResult, Failure, LogRecord, PendingHead, PushReceipt};
 
 use super::change::ChangeAdapter;
 use super::{encode, from_bytes};
+use crate::bridge;
 use crate::pending::StagedChange;
 use crate::plugin::Plugin;
-
-const LEVEL_ERROR: u8 = 1;
 
 /// The host as this plugin's code reaches it.
 #[derive(Clone)]
@@ -44,13 +42,29 @@ impl HostLink {
         Ok(parse::<PushReceipt>(&answer)?.id)
     }
 
+    /// Asks for a service on behalf of the call with this id. The host is asked before this returns; the future is of
+    /// its answer.
+    pub(crate) fn ask<T, R>(
+        &self,
+        call: u64,
+        service: &str,
+        request: &R,
+    ) -> impl Future<Output = Result<T, Failure>> + Send + use<T, R>
+    where
+        T: DeserializeOwned,
+        R: Serialize,
+    {
+        let asked = encode(request).map(|json| self.host.call(call, service.into(), json.into()));
+        async move { parse(&from_bytes(asked?.await)?) }
+    }
+
     /// Reports a failure that has no caller, such as a panic in a destructor.
     pub(super) fn report(&self, what: &str, failure: &Failure) {
-        if self.host.log_level() < LEVEL_ERROR {
-            return;
-        }
-        if let Ok(record) = encode(&json!({"message": format!("{what} {failure}")})) {
-            self.host.log(LEVEL_ERROR, RSlice::from_slice(&record));
+        if self.host.log_level() >= bridge::ERROR {
+            let mut record = LogRecord::default();
+            record.target = self.plugin.name().to_owned();
+            record.message = format!("{what} {failure}");
+            bridge::send(&self.host, bridge::ERROR, record);
         }
     }
 }
@@ -61,7 +75,7 @@ impl fmt::Debug for HostLink {
     }
 }
 
-fn parse<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, Failure> {
+fn parse<T: DeserializeOwned>(json: &[u8]) -> Result<T, Failure> {
     serde_json::from_slice(json).map_err(|error| Failure::new(format!("the host's answer cannot be read: {error}")))
 }
 

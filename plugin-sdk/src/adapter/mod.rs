@@ -7,8 +7,9 @@ mod host;
 mod tool;
 
 pub use create::create;
+pub(crate) use create::create_linked;
 pub(crate) use host::{CallLink, HostLink};
-pub(crate) use tool::{Concrete, ErasedTool};
+pub(crate) use tool::{Concrete, Dynamic, ErasedTool};
 
 use serde::Serialize;
 use toolhost_abi::Bytes;

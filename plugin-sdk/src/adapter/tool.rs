@@ -8,49 +8,104 @@ use toolhost_abi::abi_stable::std_types::{RResult, RVec};
 use toolhost_abi::async_ffi::{FfiFuture, FutureExt};
 use toolhost_abi::call::CallObject;
 use toolhost_abi::tool::Tool;
-use toolhost_protocol::{Failure, PARAMETERS, ToolDefinition};
+use toolhost_protocol::{Failure, PARAMETERS, RenderRequest, SessionStep, ToolDefinition};
 
-use super::guard::{GuardedFuture, NeedsRuntime, drop_guarded};
+use super::guard::{GuardedFuture, NeedsRuntime, drop_guarded, guarded};
 use super::host::{CallLink, HostLink};
 use super::to_bytes;
-use crate::call::ToolCall;
-use crate::tool::{CustomTool, define, watches_session};
+use crate::{CustomTool, DynamicTool, ToolCall, ToolError, ToolResult, View, dynamic, tool};
 
 /// A tool whose type is forgotten, still with everything that the boundary asks of it.
 pub(crate) trait ErasedTool: Send + Sync {
     fn definition(&self) -> ToolDefinition;
     fn execute(self: Arc<Self>, host: HostLink, params: RVec<u8>, call: CallObject) -> FfiFuture<Bytes>;
     fn on_session(self: Arc<Self>, host: HostLink, step: RVec<u8>) -> FfiFuture<Bytes>;
+    fn render(&self, request: RenderRequest) -> Option<Vec<String>>;
 }
 
 pub(crate) struct Concrete<T>(pub(crate) T);
 
 impl<T: CustomTool> ErasedTool for Concrete<T> {
     fn definition(&self) -> ToolDefinition {
-        define(&self.0)
+        tool::define(&self.0)
     }
 
     fn execute(self: Arc<Self>, host: HostLink, params: RVec<u8>, call: CallObject) -> FfiFuture<Bytes> {
-        let (plugin, id) = (host.plugin(), call.id());
-        let work = async move {
-            let params = parse_params(&params)?;
-            self.0.execute(params, ToolCall::new(host, CallLink(call))).await.map_err(crate::ToolError::into_failure)
-        };
-        let guarded = GuardedFuture::new(plugin, id, NeedsRuntime::Yes, work);
-        async move { to_bytes(guarded.await) }.into_ffi()
+        call_of(host, call, move |call| async move { self.0.execute(parse_params(&params)?, call).await })
     }
 
     fn on_session(self: Arc<Self>, host: HostLink, step: RVec<u8>) -> FfiFuture<Bytes> {
-        let work = async move {
-            let step = serde_json::from_slice(&step)
-                .map_err(|error| Failure::new(format!("the session's step cannot be read: {error}")))?;
-            self.0.on_session(step).await.map_err(crate::ToolError::into_failure)
-        };
-        // Most tools do nothing here, and that must not cost an idle plugin its runtime.
-        let runtime = if watches_session::<T>() { NeedsRuntime::Yes } else { NeedsRuntime::OnlyIfStarted };
-        let guarded = GuardedFuture::new(host.plugin(), 0, runtime, work);
-        async move { to_bytes(guarded.await) }.into_ffi()
+        let watches = tool::watches_session(T::on_session);
+        step_of(host, watches, async move { self.0.on_session(parse_step(&step)?).await })
     }
+
+    fn render(&self, request: RenderRequest) -> Option<Vec<String>> {
+        match request {
+            RenderRequest::Call { parameters, width } => {
+                let params = serde_json::from_value(integral(parameters)).ok()?;
+                self.0.render_call(&params, View::new(width))
+            }
+            RenderRequest::Result { result, width, expanded } => {
+                self.0.render_result(&result, View::new(width).expanded(expanded))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A tool that is made from data.
+pub(crate) struct Dynamic<T>(pub(crate) T);
+
+impl<T: DynamicTool> ErasedTool for Dynamic<T> {
+    fn definition(&self) -> ToolDefinition {
+        dynamic::define(&self.0)
+    }
+
+    fn execute(self: Arc<Self>, host: HostLink, params: RVec<u8>, call: CallObject) -> FfiFuture<Bytes> {
+        call_of(host, call, move |call| async move { self.0.execute(parse_params(&params)?, call).await })
+    }
+
+    fn on_session(self: Arc<Self>, host: HostLink, step: RVec<u8>) -> FfiFuture<Bytes> {
+        let watches = tool::watches_session(T::on_session);
+        step_of(host, watches, async move { self.0.on_session(parse_step(&step)?).await })
+    }
+
+    fn render(&self, request: RenderRequest) -> Option<Vec<String>> {
+        match request {
+            RenderRequest::Call { parameters, width } => self.0.render_call(&parameters, View::new(width)),
+            RenderRequest::Result { result, width, expanded } => {
+                self.0.render_result(&result, View::new(width).expanded(expanded))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// One call of a tool's code.
+fn call_of<F, Fut>(host: HostLink, call: CallObject, execute: F) -> FfiFuture<Bytes>
+where
+    F: FnOnce(ToolCall) -> Fut + Send + 'static,
+    Fut: Future<Output = ToolResult> + Send + 'static,
+{
+    let (plugin, id) = (host.plugin(), call.id());
+    let work = async move { execute(ToolCall::new(host, CallLink(call))).await.map_err(ToolError::into_failure) };
+    let guarded = GuardedFuture::new(plugin, id, NeedsRuntime::Yes, work);
+    async move { to_bytes(guarded.await) }.into_ffi()
+}
+
+/// One step in a session's life. Most tools do nothing at it, and that must not cost an idle plugin its runtime.
+fn step_of<Fut>(host: HostLink, watches: bool, hear: Fut) -> FfiFuture<Bytes>
+where
+    Fut: Future<Output = Result<(), ToolError>> + Send + 'static,
+{
+    let runtime = if watches { NeedsRuntime::Yes } else { NeedsRuntime::OnlyIfStarted };
+    let work = async move { hear.await.map_err(ToolError::into_failure) };
+    let guarded = GuardedFuture::new(host.plugin(), 0, runtime, work);
+    async move { to_bytes(guarded.await) }.into_ffi()
+}
+
+fn parse_step(json: &[u8]) -> Result<SessionStep, Failure> {
+    serde_json::from_slice(json).map_err(|error| Failure::new(format!("the session's step cannot be read: {error}")))
 }
 
 /// A schema takes `1.0` for an integer, and serde does not.
@@ -110,8 +165,19 @@ impl Tool for ToolAdapter {
         }
     }
 
-    fn render(&self, _json: RVec<u8>) -> Bytes {
-        null()
+    fn render(&self, json: RVec<u8>) -> Bytes {
+        let Some(tool) = &self.tool else {
+            return null();
+        };
+        let render = || {
+            let request = serde_json::from_slice(&json)
+                .map_err(|error| Failure::new(format!("what is to be rendered cannot be read: {error}")))?;
+            Ok(tool.render(request))
+        };
+        let entered = self.host.plugin().enter(NeedsRuntime::OnlyIfStarted);
+        let rendered = guarded(render).and_then(|rendered| rendered);
+        drop(entered);
+        to_bytes(rendered)
     }
 }
 

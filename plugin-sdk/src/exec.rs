@@ -1,0 +1,186 @@
+use std::borrow::Cow;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use toolhost_protocol::service::{ExecRequest, ExecResult};
+use toolhost_protocol::{JsonBytes, JsonPath};
+
+use crate::ToolError;
+
+/// How a program runs; see [`CustomToolApi::exec`](crate::CustomToolApi::exec).
+///
+/// ```
+/// # use std::time::Duration;
+/// # use toolhost_plugin_sdk::ExecOptions;
+/// ExecOptions::new().cwd("sub/directory").env("LC_ALL", "C").time_limit(Duration::from_secs(30));
+/// ```
+#[derive(Debug, Clone, Default)]
+#[must_use = "options take effect in `exec`"]
+pub struct ExecOptions {
+    request: ExecRequest,
+}
+
+impl ExecOptions {
+    /// The session's directory, an empty standard input, and no more limits than the host's.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Runs it in this directory; a relative one starts at the session's.
+    pub fn cwd(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.request.cwd = Some(JsonPath(directory.into()));
+        self
+    }
+
+    /// Sets a variable of its environment, on top of those that the host lets it inherit: `PATH`, `HOME` and their
+    /// like, never what looks like a key or a password.
+    pub fn env(mut self, name: impl Into<String>, value: impl AsRef<OsStr>) -> Self {
+        self.request.env.insert(name.into(), Some(JsonBytes::from(value.as_ref())));
+        self
+    }
+
+    /// Takes a variable away that it would inherit.
+    pub fn without_env(mut self, name: impl Into<String>) -> Self {
+        self.request.env.insert(name.into(), None);
+        self
+    }
+
+    /// What it reads on its standard input.
+    pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.request.stdin = Some(JsonBytes(bytes.into()));
+        self
+    }
+
+    /// Kills it, and all that it started, after this time.
+    pub fn time_limit(mut self, limit: Duration) -> Self {
+        self.request.time_limit_ms = Some(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
+        self
+    }
+
+    /// Keeps so many bytes of each of its outputs; more is dropped. The host has a limit of its own.
+    pub fn output_bytes(mut self, bytes: u64) -> Self {
+        self.request.output_bytes = Some(bytes);
+        self
+    }
+
+    pub(crate) fn into_request<A: AsRef<OsStr>>(
+        self,
+        command: &OsStr,
+        args: impl IntoIterator<Item = A>,
+    ) -> ExecRequest {
+        let mut request = self.request;
+        request.command = JsonBytes::from(command);
+        request.args = args.into_iter().map(|arg| JsonBytes::from(arg.as_ref())).collect();
+        request
+    }
+}
+
+/// How a program ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExecOutput {
+    /// What it wrote on its standard output, byte for byte.
+    pub stdout: Vec<u8>,
+    /// What it wrote on its standard error.
+    pub stderr: Vec<u8>,
+    /// Its exit code; 128 and the signal's number where one ended it. Never 0 where it was killed.
+    pub code: i32,
+    /// Whether it was killed, at the time limit, on a cancellation or from elsewhere.
+    pub killed: bool,
+    /// Whether output beyond the limit was dropped.
+    pub truncated: bool,
+    command: OsString,
+}
+
+impl ExecOutput {
+    pub(crate) fn new(command: OsString, result: ExecResult) -> Self {
+        Self {
+            stdout: result.stdout.0,
+            stderr: result.stderr.0,
+            code: result.code,
+            killed: result.killed,
+            truncated: result.truncated,
+            command,
+        }
+    }
+
+    /// Whether it ended by itself with the code 0.
+    #[must_use]
+    pub fn is_success(&self) -> bool {
+        self.code == 0 && !self.killed
+    }
+
+    /// Its standard output as text; what is not UTF-8 becomes `U+FFFD`.
+    #[must_use]
+    pub fn stdout_text(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.stdout)
+    }
+
+    /// Its standard error as text, likewise.
+    #[must_use]
+    pub fn stderr_text(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.stderr)
+    }
+
+    /// The same output, where it is one of success.
+    ///
+    /// # Errors
+    ///
+    /// What the program is, how it ended, and the last 2,000 bytes of its standard error.
+    pub fn require_success(self) -> Result<Self, ToolError> {
+        const SHOWN: usize = 2_000;
+        if self.is_success() {
+            return Ok(self);
+        }
+        let how = if self.killed { "was killed, code" } else { "ended with code" };
+        let stderr = self.stderr_text();
+        let shown = stderr.trim_end();
+        let tail = &shown[shown.ceil_char_boundary(shown.len().saturating_sub(SHOWN))..];
+        let colon = if tail.is_empty() { "" } else { ": " };
+        Err(ToolError::new(format!("`{}` {how} {}{colon}{tail}", self.command.to_string_lossy(), self.code)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn output(code: i32, killed: bool, stderr: &str) -> ExecOutput {
+        let mut result = ExecResult::default();
+        (result.code, result.killed, result.stderr) = (code, killed, stderr.into());
+        ExecOutput::new("git".into(), result)
+    }
+
+    #[test]
+    fn what_failed_says_how_and_why() {
+        assert!(output(0, false, "a warning").require_success().is_ok());
+        let failed = |output: ExecOutput| output.require_success().unwrap_err().to_string();
+        assert_eq!(
+            failed(output(128, false, "fatal: no repository\n")),
+            "`git` ended with code 128: fatal: no repository"
+        );
+        assert_eq!(failed(output(137, true, "")), "`git` was killed, code 137");
+        assert_eq!(failed(output(1, false, &format!("{}end", "é".repeat(2_000)))).chars().count(), 25 + 998 + 3);
+    }
+
+    #[test]
+    fn options_become_a_request() {
+        let options = ExecOptions::new()
+            .cwd("a b")
+            .env("A", "é")
+            .without_env("B")
+            .stdin("in")
+            .time_limit(Duration::from_millis(1500))
+            .output_bytes(7);
+        let request = options.into_request(OsStr::new("git"), ["status", "-s"]);
+        assert_eq!(
+            serde_json::to_value(request).unwrap(),
+            json!({
+                "command": "git", "args": ["status", "-s"], "cwd": "a b", "env": {"A": "é", "B": null},
+                "stdin": "in", "timeLimitMs": 1500, "outputBytes": 7
+            })
+        );
+    }
+}
