@@ -1,0 +1,84 @@
+//! Test a plugin's tools in an ordinary `#[tokio::test]`.
+//!
+//! The tools run in the test's own process, on the same core and through the same adapters as in a host, so that a
+//! preview, an apply or a refusal here is what it will be there. What a tool stages, streams, runs and asks is recorded;
+//! what it gets for an answer is scripted. The plugin names this crate under `[dev-dependencies]`, beside tokio with the
+//! features `macros` and `rt`.
+//!
+//! ```
+//! use toolhost_plugin_sdk::prelude::*;
+//! use toolhost_plugin_testkit::{ExecReply, TestKit, UiReply};
+//!
+//! struct Tag { pi: CustomToolApi }
+//!
+//! #[derive(Deserialize, JsonSchema)]
+//! struct Params {
+//!     name: String,
+//! }
+//!
+//! impl CustomTool for Tag {
+//!     const NAME: &'static str = "tag";
+//!     const LABEL: &'static str = "Tag";
+//!     const DESCRIPTION: &'static str = "Stages a tag of the commit that is checked out";
+//!     const EFFECT: Effect = Effect::Stages;
+//!     type Params = Params;
+//!
+//!     async fn execute(&self, Params { name }: Params, call: ToolCall) -> ToolResult {
+//!         if self.pi.ui().select("Which kind?", &["light", "annotated"]).await.is_none() {
+//!             return Err("no kind of tag was chosen".into());
+//!         }
+//!         call.update("looking at HEAD");
+//!         let head = self.pi.exec("git", ["rev-parse", "HEAD"], ExecOptions::new()).await?.require_success()?;
+//!         let head = head.stdout_text().trim().to_owned();
+//!         let pi = self.pi.clone();
+//!         self.pi.push_pending_action(PendingAction::new(format!("Tag {head} as {name}"), move |_reason| {
+//!             let (pi, head, name) = (pi.clone(), head.clone(), name.clone());
+//!             async move {
+//!                 pi.exec("git", ["tag", &name, &head], ExecOptions::new()).await?.require_success()?;
+//!                 Ok("Tagged.".into())
+//!             }
+//!         }))?;
+//!         Ok("Ready to tag.".into())
+//!     }
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() {
+//! // #[tokio::test] async fn tags_head() {
+//! let kit = TestKit::builder()
+//!     .answer(UiReply::Choose("light"))
+//!     .exec("git", ExecReply::stdout("0a1b2c\n"))
+//!     .exec("git", ExecReply::stdout(""))
+//!     .start(|pi| Tag { pi })
+//!     .await
+//!     .unwrap();
+//!
+//! let preview = kit.call("tag", json!({"name": "v1"})).await.unwrap();
+//! assert_eq!(preview.to_text(), "Ready to tag.");
+//! assert_eq!(kit.update_texts(), ["looking at HEAD"]);
+//! assert_eq!(kit.pending_labels(), ["Tag 0a1b2c as v1"]);
+//!
+//! let applied = kit.apply("released").await;
+//! assert_eq!(applied.result.to_text(), "Tagged.");
+//! assert_eq!(kit.exec_lines(), ["git rev-parse HEAD", "git tag v1 0a1b2c"]);
+//! # }
+//! ```
+//!
+//! A parameter that the tool's schema refuses, a second apply, a failing apply that leaves its action pending: all of it
+//! behaves as in a host. [`TestKit::begin`] gives a call that can be watched and cancelled while it runs.
+
+mod builder;
+mod kit;
+mod record;
+mod reply;
+mod running;
+mod script;
+
+pub use builder::{StartError, TestKitBuilder};
+pub use kit::TestKit;
+pub use record::{ExecCall, Question};
+pub use reply::{ExecReply, UiReply};
+pub use running::RunningCall;
+pub use toolhost_core::{
+    AgentToolResult, CallError, EndReport, Pending, PendingSummary, Resolution, ResolveRequest, ResolveStatus,
+    SessionStep, ToolDefinition,
+};

@@ -1,0 +1,130 @@
+//! The host that the tools of a test ask: it records, and answers as the test said.
+
+use std::collections::VecDeque;
+use std::future::ready;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use toolhost_core::service::{
+    ExecRequest, ExecResult, NoticeLevel, SessionState, UiConfirm, UiInput, UiNotice, UiSelect, UiStatus,
+};
+use toolhost_core::{BoxFuture, Caller, Failure, HostServices, LocalExec, UserInterface};
+
+use crate::{ExecCall, ExecReply, Question, UiReply};
+
+/// What the test said, and what the tools asked. Clones are the same.
+#[derive(Clone, Default)]
+pub(crate) struct Script(Arc<Mutex<State>>);
+
+#[derive(Default)]
+pub(crate) struct State {
+    pub(crate) has_ui: bool,
+    pub(crate) runs_programs: bool,
+    pub(crate) replies: VecDeque<(String, ExecReply)>,
+    pub(crate) answers: VecDeque<UiReply>,
+    pub(crate) queued_messages: u32,
+    pub(crate) exec_calls: Vec<ExecCall>,
+    pub(crate) questions: Vec<Question>,
+    pub(crate) notices: Vec<(NoticeLevel, String)>,
+    pub(crate) statuses: Vec<(String, Option<String>)>,
+    pub(crate) aborts: usize,
+    /// Questions that the test did not foresee.
+    pub(crate) surprises: Vec<String>,
+}
+
+impl Script {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The answer to a question; `fits` says whether it is one to this kind.
+    fn answer<T: Send + 'static>(
+        &self,
+        question: Question,
+        fits: impl FnOnce(UiReply) -> Option<Option<T>>,
+    ) -> BoxFuture<Option<T>> {
+        let mut state = self.lock();
+        state.questions.push(question.clone());
+        let reply = state.answers.pop_front();
+        let answer = match reply {
+            Some(UiReply::Dismiss) => None,
+            Some(reply) => fits(reply).unwrap_or_else(|| {
+                state.surprises.push(format!("the test's answer {reply:?} is none to {question:?}"));
+                None
+            }),
+            None => {
+                state.surprises.push(format!("the test has no answer to {question:?}; add one with `.answer(..)`"));
+                None
+            }
+        };
+        Box::pin(ready(answer))
+    }
+}
+
+impl HostServices for Script {
+    fn exec(&self, caller: Caller, request: ExecRequest) -> BoxFuture<Result<ExecResult, Failure>> {
+        let call = ExecCall::new(&caller, &request);
+        let mut state = self.lock();
+        state.exec_calls.push(call.clone());
+        let place = state.replies.iter().position(|(program, _)| *program == call.command);
+        if let Some((_, reply)) = place.and_then(|place| state.replies.remove(place)) {
+            return Box::pin(reply.run(caller, request));
+        }
+        if state.runs_programs {
+            return LocalExec::new().run(caller, request);
+        }
+        let text = format!(
+            "the test has no reply of `{}` to `{}`; add `.exec({:?}, ExecReply::..)`, or `.runs_programs()` to run it",
+            call.command,
+            call.line(),
+            call.command
+        );
+        Box::pin(ready(Err(Failure::new(text))))
+    }
+
+    fn ui(&self, _session: &str) -> Option<Arc<dyn UserInterface>> {
+        self.lock().has_ui.then(|| Arc::new(self.clone()) as Arc<dyn UserInterface>)
+    }
+
+    fn session_state(&self, _caller: &Caller, mut known: SessionState) -> SessionState {
+        known.queued_messages = self.lock().queued_messages;
+        known
+    }
+
+    fn abort(&self, _caller: &Caller) {
+        self.lock().aborts += 1;
+    }
+}
+
+impl UserInterface for Script {
+    fn select(&self, _caller: Caller, UiSelect { title, options, .. }: UiSelect) -> BoxFuture<Option<usize>> {
+        let places = options.clone();
+        self.answer(Question::Select { title, options }, |reply| match reply {
+            UiReply::Choose(text) => places.iter().position(|option| option == text).map(Some),
+            _ => None,
+        })
+    }
+
+    fn confirm(&self, _caller: Caller, UiConfirm { title, message, .. }: UiConfirm) -> BoxFuture<bool> {
+        let answer = self.answer(Question::Confirm { title, message }, |reply| match reply {
+            UiReply::Yes => Some(Some(true)),
+            UiReply::No => Some(Some(false)),
+            _ => None,
+        });
+        Box::pin(async move { answer.await.unwrap_or(false) })
+    }
+
+    fn input(&self, _caller: Caller, UiInput { title, placeholder, .. }: UiInput) -> BoxFuture<Option<String>> {
+        self.answer(Question::Input { title, placeholder }, |reply| match reply {
+            UiReply::Type(text) => Some(Some(text.to_owned())),
+            _ => None,
+        })
+    }
+
+    fn notify(&self, _caller: &Caller, notice: UiNotice) {
+        self.lock().notices.push((notice.level, notice.message));
+    }
+
+    fn set_status(&self, _caller: &Caller, status: UiStatus) {
+        self.lock().statuses.push((status.key, status.text));
+    }
+}
