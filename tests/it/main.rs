@@ -14,6 +14,7 @@ mod in_process;
 mod interface;
 mod journal;
 mod life;
+mod logging;
 mod names;
 mod panics;
 mod rename;

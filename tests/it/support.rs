@@ -124,6 +124,20 @@ pub(crate) fn place(file: &str, code: &str) -> String {
     format!("{file}:{line}")
 }
 
+/// Runs a case in a process of its own, where nothing else happens: the test with this name runs itself once more.
+pub(crate) fn in_process_of_its_own(test: &str, case: impl Future<Output = ()>) {
+    const INSIDE: &str = "TOOLHOST_TEST_INSIDE";
+    if std::env::var_os(INSIDE).is_some_and(|inside| inside == test) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        return runtime.block_on(bounded(case));
+    }
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    let ran = command.args(["--exact", test, "--nocapture"]).env(INSIDE, test).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (stdout, stderr) = (text(&ran.stdout), text(&ran.stderr));
+    assert!(ran.status.success() && stdout.contains("1 passed"), "{stdout}\n{stderr}");
+}
+
 /// Replaces each first text in a file by the second, which is as long.
 pub(crate) fn patch(path: &Path, changes: &[(&[u8], &[u8])]) {
     let mut bytes = fs::read(path).unwrap();

@@ -43,6 +43,8 @@ fixtures! {
     Factory = "factory",
     /// Keeps a log of its session, waits at gates, and depends on files.
     Life = "life",
+    /// Logs in every way that a plugin can.
+    Logs = "logs",
     /// Tools that a session refuses, and one that it takes.
     Names = "names",
     /// A shared library that is no plugin.
