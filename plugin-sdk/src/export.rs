@@ -6,7 +6,9 @@
 #[macro_export]
 macro_rules! export_plugin {
     ($factory:expr $(,)?) => {
-        const _: () = {
+        #[doc(hidden)]
+        #[allow(non_upper_case_globals)]
+        const a_package_exports_one_plugin: () = {
             use $crate::__private as private;
 
             static PLUGIN: private::Plugin = private::Plugin::new(::core::env!("CARGO_PKG_NAME"));
@@ -15,7 +17,7 @@ macro_rules! export_plugin {
 
             impl private::Entry for Entry {
                 extern "C" fn create(host: private::HostObject, request: private::Request) -> private::Creating {
-                    private::create(&PLUGIN, host, request, || $factory)
+                    private::Factory::new(|| $factory).create(&PLUGIN, host, request)
                 }
             }
 
@@ -27,7 +29,7 @@ macro_rules! export_plugin {
                 ::core::env!("CARGO_PKG_VERSION"),
                 ::core::env!("CARGO_PKG_DESCRIPTION"),
                 ::core::cfg!(panic = "unwind"),
-                private::is_dynamic(&|| $factory),
+                private::Factory::new(|| $factory).is_dynamic(),
             );
 
             #[used]
@@ -47,7 +49,7 @@ pub mod __private {
     pub use toolhost_abi::root::{Entry, header};
 
     use crate::CustomToolFactory;
-    pub use crate::adapter::create;
+    use crate::adapter::create;
     pub use crate::plugin::Plugin;
 
     pub type Request = toolhost_abi::abi_stable::std_types::RVec<u8>;
@@ -72,10 +74,33 @@ pub mod __private {
         }
     }
 
-    /// Whether the tools of a factory may say different things of themselves from one session to the next. Makes no
-    /// factory.
-    pub const fn is_dynamic<M, F: CustomToolFactory<M>>(_make: &impl Fn() -> F) -> bool {
-        F::DYNAMIC
+    type Create<F> = fn(&'static Plugin, HostObject, Request, fn() -> F) -> Creating;
+
+    /// What the macro knows of a factory. Nothing else asks whether it is one: the compiler would say twice that it is
+    /// not.
+    pub struct Factory<F> {
+        make: fn() -> F,
+        create: Create<F>,
+        dynamic: bool,
+    }
+
+    impl<F> Factory<F> {
+        pub const fn new<M>(make: fn() -> F) -> Self
+        where
+            F: CustomToolFactory<M>,
+        {
+            Self { make, create: create::<M, F>, dynamic: F::DYNAMIC }
+        }
+
+        /// Whether its tools may say different things of themselves from one session to the next.
+        pub const fn is_dynamic(&self) -> bool {
+            self.dynamic
+        }
+
+        /// Makes the factory, and runs it for one session.
+        pub fn create(self, plugin: &'static Plugin, host: HostObject, request: Request) -> Creating {
+            (self.create)(plugin, host, request, self.make)
+        }
     }
 
     #[cfg(test)]

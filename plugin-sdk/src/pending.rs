@@ -25,6 +25,11 @@ pub type RejectResult = Result<Option<AgentToolResult>, ToolError>;
 /// - `reason` informs, and never changes what happens.
 /// - `reject` is for cleaning up; where there is nothing to clean up, leave it out.
 /// - Several staged changes are resolved last first.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be staged",
+    label = "not a change that can be applied",
+    note = "make one with `PendingAction::new(label, |reason| ..)`, or implement `StagedChange` for it"
+)]
 pub trait StagedChange: Send + Sync + 'static {
     /// What a person decides on, in a few words: `Batch rename: 12 files`.
     fn label(&self) -> String;

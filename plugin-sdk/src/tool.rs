@@ -4,14 +4,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use schemars::JsonSchema;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 use toolhost_protocol::{AgentToolResult, Effect, SessionStep, ToolDefinition};
 
 use crate::adapter::{Concrete, ErasedTool};
 use crate::factory::{SingleTool, forms};
-use crate::schema::schema_of;
-use crate::{ToolCall, ToolError, ToolResult, View};
+use crate::{Parameters, ToolCall, ToolError, ToolResult, View};
 
 /// A tool that a model calls by name.
 ///
@@ -52,6 +50,11 @@ use crate::{ToolCall, ToolError, ToolResult, View};
 ///
 /// One value serves one session. Where [`PARALLEL`](Self::PARALLEL) says so its calls overlap, and a staged change of
 /// it may always run beside a call: state that changes wants a lock of its own.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no tool",
+    label = "it does not implement `CustomTool`",
+    note = "write `impl CustomTool for {Self}`, with NAME, LABEL, DESCRIPTION, Params and execute"
+)]
 pub trait CustomTool: Send + Sync + 'static {
     /// The name that a model calls it by: 1 to 64 of `a-z`, `A-Z`, `0-9`, `_` and `-`.
     const NAME: &'static str;
@@ -66,7 +69,7 @@ pub trait CustomTool: Send + Sync + 'static {
 
     /// The parameters: a struct whose field docs become the descriptions that the model reads. A parameter that it has
     /// no field for is refused. A tool without any takes [`NoParams`].
-    type Params: DeserializeOwned + JsonSchema + Send + 'static;
+    type Params: Parameters;
 
     /// Runs the tool. The parameters fit [`Params`](Self::Params) and its schema.
     ///
@@ -94,7 +97,7 @@ pub trait CustomTool: Send + Sync + 'static {
         None
     }
 
-    /// The JSON Schema of the details of its results, for programs that read them; [`schema_of`] makes one of a type.
+    /// The JSON Schema of the details of its results, for programs that read them; [`schema_of`](crate::schema_of) makes one of a type.
     fn output_schema(&self) -> Option<Value> {
         None
     }
@@ -171,7 +174,7 @@ pub(crate) fn define<T: CustomTool>(tool: &T) -> ToolDefinition {
     definition.label = T::LABEL.to_owned();
     definition.title = tool.title();
     definition.description = T::DESCRIPTION.to_owned();
-    definition.parameters = schema_of::<T::Params>();
+    definition.parameters = T::Params::schema();
     definition.output_schema = tool.output_schema();
     definition.effect = T::EFFECT;
     definition.hidden = tool.hidden();

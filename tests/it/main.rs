@@ -15,6 +15,7 @@ mod interface;
 mod journal;
 mod life;
 mod logging;
+mod mistakes;
 mod names;
 mod panics;
 mod rename;

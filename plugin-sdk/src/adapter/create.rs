@@ -18,11 +18,11 @@ use crate::plugin::Plugin;
 use crate::{AnyTool, CustomToolApi, CustomToolFactory};
 
 /// Makes a plugin's factory, and runs it for one session.
-pub fn create<M, F>(
+pub(crate) fn create<M, F>(
     plugin: &'static Plugin,
     host: HostObject,
     request: RVec<u8>,
-    make: impl FnOnce() -> F + Send + 'static,
+    make: fn() -> F,
 ) -> FfiFuture<Created>
 where
     F: CustomToolFactory<M>,

@@ -1,18 +1,17 @@
 use std::sync::Arc;
 
-use serde::de::DeserializeOwned;
 use serde_json::Value;
-
 use toolhost_abi::Bytes;
 use toolhost_abi::abi_stable::std_types::{RResult, RVec};
 use toolhost_abi::async_ffi::{FfiFuture, FutureExt};
 use toolhost_abi::call::CallObject;
 use toolhost_abi::tool::Tool;
-use toolhost_protocol::{Failure, PARAMETERS, RenderRequest, SessionStep, ToolDefinition};
+use toolhost_protocol::{Failure, RenderRequest, SessionStep, ToolDefinition};
 
 use super::guard::{GuardedFuture, NeedsRuntime, drop_guarded, guarded};
 use super::host::{CallLink, HostLink};
 use super::to_bytes;
+use crate::parameters::Parameters;
 use crate::{CustomTool, DynamicTool, ToolCall, ToolError, ToolResult, View, dynamic, tool};
 
 /// A tool whose type is forgotten, still with everything that the boundary asks of it.
@@ -31,7 +30,7 @@ impl<T: CustomTool> ErasedTool for Concrete<T> {
     }
 
     fn execute(self: Arc<Self>, host: HostLink, params: RVec<u8>, call: CallObject) -> FfiFuture<Bytes> {
-        call_of(host, call, move |call| async move { self.0.execute(parse_params(&params)?, call).await })
+        call_of(host, call, move |call| async move { self.0.execute(T::Params::from_json(&params)?, call).await })
     }
 
     fn on_session(self: Arc<Self>, host: HostLink, step: RVec<u8>) -> FfiFuture<Bytes> {
@@ -42,7 +41,7 @@ impl<T: CustomTool> ErasedTool for Concrete<T> {
     fn render(&self, request: RenderRequest) -> Option<Vec<String>> {
         match request {
             RenderRequest::Call { parameters, width } => {
-                let params = serde_json::from_value(integral(parameters)).ok()?;
+                let params = T::Params::from_value(parameters).ok()?;
                 self.0.render_call(&params, View::new(width))
             }
             RenderRequest::Result { result, width, expanded } => {
@@ -62,7 +61,7 @@ impl<T: DynamicTool> ErasedTool for Dynamic<T> {
     }
 
     fn execute(self: Arc<Self>, host: HostLink, params: RVec<u8>, call: CallObject) -> FfiFuture<Bytes> {
-        call_of(host, call, move |call| async move { self.0.execute(parse_params(&params)?, call).await })
+        call_of(host, call, move |call| async move { self.0.execute(Value::from_json(&params)?, call).await })
     }
 
     fn on_session(self: Arc<Self>, host: HostLink, step: RVec<u8>) -> FfiFuture<Bytes> {
@@ -107,31 +106,6 @@ where
 fn parse_step(json: &[u8]) -> Result<SessionStep, Failure> {
     serde_json::from_slice(json).map_err(|error| Failure::new(format!("the session's step cannot be read: {error}")))
 }
-
-/// A schema takes `1.0` for an integer, and serde does not.
-fn parse_params<P: DeserializeOwned>(json: &[u8]) -> Result<P, Failure> {
-    serde_json::from_slice(json).or_else(|_| {
-        let value: Value = serde_json::from_slice(json).map_err(|error| Failure::new(error.to_string()))?;
-        serde_json::from_value(integral(value)).map_err(|error| Failure::new(error.to_string()).with_code(PARAMETERS))
-    })
-}
-
-/// The value with every whole number as an integer, where one can hold it.
-fn integral(value: Value) -> Value {
-    match value {
-        Value::Number(number) => match number.as_f64() {
-            #[allow(clippy::cast_possible_truncation)]
-            Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < MOST_EXACT => (float as i64).into(),
-            _ => Value::Number(number),
-        },
-        Value::Array(items) => items.into_iter().map(integral).collect(),
-        Value::Object(fields) => fields.into_iter().map(|(key, value)| (key, integral(value))).collect(),
-        other => other,
-    }
-}
-
-/// Below this, a float that is whole is exactly that integer.
-const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
 
 pub(super) struct ToolAdapter {
     /// Empty only while it is dropped.
@@ -194,30 +168,5 @@ impl Drop for ToolAdapter {
         if let Err(failure) = drop_guarded(self.tool.take()) {
             self.host.report("a tool was dropped and", &failure);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde::Deserialize;
-
-    #[derive(Debug, PartialEq, Deserialize)]
-    struct Params {
-        n: u32,
-        x: f64,
-    }
-
-    #[test]
-    fn a_whole_number_may_be_written_with_a_fraction() {
-        assert_eq!(parse_params::<Params>(br#"{"n": 3.0, "x": 2.0}"#).unwrap(), Params { n: 3, x: 2.0 });
-        assert_eq!(parse_params::<Params>(br#"{"n": 3, "x": 2.5}"#).unwrap(), Params { n: 3, x: 2.5 });
-    }
-
-    #[test]
-    fn what_does_not_fit_says_why_and_not_at_which_byte() {
-        let failure = parse_params::<Params>(br#"{"n": 3.5, "x": 1}"#).unwrap_err();
-        assert_eq!(failure.message, "invalid type: floating point `3.5`, expected u32");
-        assert_eq!(failure.code.as_deref(), Some(PARAMETERS));
     }
 }

@@ -1,0 +1,28 @@
+//! `execute` is not async.
+//
+// error: `Result<AgentToolResult, ToolError>` is not a future
+use toolhost_plugin_sdk::prelude::*;
+
+export_plugin!(|pi: CustomToolApi| Greet { pi });
+
+struct Greet {
+    pi: CustomToolApi,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Params {
+    name: String,
+}
+
+impl CustomTool for Greet {
+    const NAME: &'static str = "greet";
+    const LABEL: &'static str = "Greet";
+    const DESCRIPTION: &'static str = "Greets";
+    type Params = Params;
+
+    fn execute(&self, params: Params, _call: ToolCall) -> ToolResult {
+        Ok(format!("Hello {}, in {}", params.name, self.pi.session_id()).into())
+    }
+}
+
+fn main() {}

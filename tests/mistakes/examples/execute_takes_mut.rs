@@ -1,0 +1,29 @@
+//! `execute` changes the tool.
+//
+// error: method `execute` has an incompatible type for trait
+// help: change the self-receiver type to match the trait
+use toolhost_plugin_sdk::prelude::*;
+
+export_plugin!(|pi: CustomToolApi| Greet { pi });
+
+struct Greet {
+    pi: CustomToolApi,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Params {
+    name: String,
+}
+
+impl CustomTool for Greet {
+    const NAME: &'static str = "greet";
+    const LABEL: &'static str = "Greet";
+    const DESCRIPTION: &'static str = "Greets";
+    type Params = Params;
+
+    async fn execute(&mut self, params: Params, _call: ToolCall) -> ToolResult {
+        Ok(format!("Hello {}, in {}", params.name, self.pi.session_id()).into())
+    }
+}
+
+fn main() {}

@@ -1,0 +1,29 @@
+//! A text is returned as it is.
+//
+// error: mismatched types
+// help: call `Into::into` on this expression to convert `std::string::String` into `AgentToolResult`
+use toolhost_plugin_sdk::prelude::*;
+
+export_plugin!(|pi: CustomToolApi| Greet { pi });
+
+struct Greet {
+    pi: CustomToolApi,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Params {
+    name: String,
+}
+
+impl CustomTool for Greet {
+    const NAME: &'static str = "greet";
+    const LABEL: &'static str = "Greet";
+    const DESCRIPTION: &'static str = "Greets";
+    type Params = Params;
+
+    async fn execute(&self, params: Params, _call: ToolCall) -> ToolResult {
+        Ok(format!("Hello {}, in {}", params.name, self.pi.session_id()))
+    }
+}
+
+fn main() {}
