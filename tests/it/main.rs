@@ -5,6 +5,7 @@
 
 mod calls;
 mod cli;
+mod copies;
 mod ends;
 mod factories;
 mod files;

@@ -45,6 +45,8 @@ fixtures! {
     Life = "life",
     /// Logs in every way that a plugin can.
     Logs = "logs",
+    /// Does small pieces of work, to measure what a plugin adds to them.
+    Measure = "measure",
     /// Tools that a session refuses, and one that it takes.
     Names = "names",
     /// A shared library that is no plugin.

@@ -20,7 +20,16 @@ const PACKAGE: &str = "toolhost-tests";
 
 /// The entry that the others of its group are compared with. A group that is not listed is compared with its entry
 /// whose name starts with `baseline`.
-const PEERS: &[(&str, &str)] = &[("abi_call", "in_process"), ("load", "bare_dlopen"), ("resolve", "direct_call")];
+const PEERS: &[(&str, &str)] = &[
+    ("abi_call", "in_process"),
+    ("load", "bare_dlopen"),
+    ("log_line_off", "in_process"),
+    ("log_line_on", "in_process"),
+    ("megabyte_call", "in_process"),
+    ("resolve", "direct_call"),
+    ("typed_call", "in_process"),
+    ("waiting_call", "in_process"),
+];
 
 /// What to measure.
 #[derive(Debug, Clone, Default)]
