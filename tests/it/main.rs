@@ -23,6 +23,7 @@ mod rename;
 mod resolve;
 mod sessions;
 mod siblings;
+mod sql_query;
 mod steering;
 mod support;
 mod tokio_inside;

@@ -78,6 +78,8 @@ pub enum Artifact {
     Released(Fixture),
     /// The workspace's plugin `batch-rename`.
     BatchRename,
+    /// The workspace's plugin `sql-query`.
+    SqlQuery,
     /// The binary `toolhost`.
     Toolhost,
 }
@@ -129,6 +131,7 @@ impl Artifacts {
             }
             Artifact::Released(plugin) => fixture(plugin, "fixtures").profile(Profile::Release).cdylib(),
             Artifact::BatchRename => ours("batch-rename").cdylib(),
+            Artifact::SqlQuery => ours("sql-query").cdylib(),
             Artifact::Toolhost => ours("toolhost").bin("toolhost"),
         };
         built.map_err(|error| format!("{error:#}"))
