@@ -16,25 +16,34 @@
 //! # How it may grow
 //!
 //! Traits and the root are prefix types: a new method or field goes to the end, with a default for the side that does
-//! not have it, and `last_prefix_field` never moves. Nothing is removed, reordered or retyped within 1.x. The crate
-//! has no cargo feature, since a feature would change layouts under equal sources.
+//! not have it, and `last_prefix_field` never moves. Nothing is removed, reordered or retyped within 1.x, and each
+//! version follows on the one before. The crate has no cargo feature, since a feature would change layouts under equal
+//! sources. `docs/abi.md` in the repository has the reasons, and the steps of a change; `frozen/` has the text of every
+//! version, which `cargo xtask abi-check` compares with this crate's.
 
 // The interface macros of abi_stable generate names and impls of these kinds, and undocumented items.
 #[allow(non_local_definitions, non_camel_case_types, missing_docs, unreachable_pub, clippy::all)]
 mod objects;
 
 pub mod linked;
+#[cfg(test)]
+mod layout_tests;
+
 pub mod note;
 
-pub use objects::{call, change, host, root, tool};
+pub use objects::{Bytes, call, change, host, root, tool};
 
 pub use abi_stable;
 pub use async_ffi;
 
-use abi_stable::std_types::{RResult, RVec};
-
-/// JSON as UTF-8, or a structured error as JSON.
-pub type Bytes = RResult<RVec<u8>, RVec<u8>>;
-
-/// The version of this interface.
+/// The version of this interface: that of this crate, and not of the SDK or of a host.
+///
+/// It moves with the text of the module that defines the objects, comments apart, and with nothing else:
+///
+/// - the minor version for whatever grows: a method at the end of a trait, with a default body, or a field at the end
+///   of the root;
+/// - the patch version for a change of the text that leaves every layout and every meaning as it was;
+/// - the major version never. abi_stable refuses every type of another one, and with it every plugin there is.
+///
+/// A host takes plugins of every 1.x, older and newer.
 pub const ABI_VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -4,7 +4,7 @@ use abi_stable::sabi_trait;
 use abi_stable::std_types::{RBox, RVec};
 use async_ffi::FfiFuture;
 
-use crate::Bytes;
+use super::Bytes;
 
 /// The callbacks of a pending action; the plugin implements it, the host calls it.
 #[sabi_trait]

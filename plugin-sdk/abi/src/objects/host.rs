@@ -4,8 +4,8 @@ use abi_stable::sabi_trait;
 use abi_stable::std_types::{RBox, RSlice, RStr, RVec};
 use async_ffi::FfiFuture;
 
+use super::Bytes;
 use super::change::ChangeObject;
-use crate::Bytes;
 
 /// The host as one plugin in one session sees it; the host implements it, the plugin calls it.
 ///

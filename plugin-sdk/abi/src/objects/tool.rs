@@ -4,8 +4,8 @@ use abi_stable::sabi_trait;
 use abi_stable::std_types::{RBox, RVec};
 use async_ffi::FfiFuture;
 
+use super::Bytes;
 use super::call::CallObject;
-use crate::Bytes;
 
 /// One tool in one session; the plugin implements it, the host calls it.
 #[sabi_trait]
