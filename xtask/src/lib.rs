@@ -1,8 +1,9 @@
 //! What has to build plugins before it runs something.
 //!
 //! [`build`] runs a cargo of its own and returns the artifact's path; the integration tests build their fixtures with
-//! it. [`plugins`], [`demo`], [`mod@bench`] and [`model_check`] are the subcommands of `cargo xtask`.
+//! it. [`plugins`], [`demo`], [`mod@bench`], [`model_check`] and [`abi`] are the subcommands of `cargo xtask`.
 
+pub mod abi;
 pub mod bench;
 pub mod build;
 pub mod demo;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use xtask::{bench, demo, model_check, plugins};
+use xtask::{abi, bench, demo, model_check, plugins};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -18,7 +18,8 @@ use xtask::{bench, demo, model_check, plugins};
         cargo xtask demo --keep     the same, and leave the files there to look at\n  \
         cargo xtask bench           run all benches, compare each with its peer\n  \
         cargo xtask bench abi_call  run the benches of one group\n  \
-        cargo xtask model-check     explore how threads may interleave in the core"
+        cargo xtask model-check     explore how threads may interleave in the core\n  \
+        cargo xtask abi-check       compare the plugin interface with what was frozen of its version"
 )]
 struct Args {
     #[command(subcommand)]
@@ -41,6 +42,10 @@ enum Task {
     },
     /// Explores how threads may interleave in the store of pending actions, with a model checker
     ModelCheck,
+    /// Fails where the plugin interface is not what was frozen of the version that it states
+    AbiCheck,
+    /// Freezes the plugin interface as the version that it states
+    AbiFreeze,
     /// Runs the benches and prints each median, with its ratio to the group's peer and what was measured on
     Bench {
         /// Runs only the benchmarks whose GROUP/ENTRY contains this
@@ -67,6 +72,8 @@ fn run(task: Task) -> Result<()> {
         Task::Plugins { json } => plugins::run(&mut out, json),
         Task::Demo { keep } => demo::run(&mut out, keep),
         Task::ModelCheck => model_check::run(),
+        Task::AbiCheck => abi::check(&mut out, &abi::directory()),
+        Task::AbiFreeze => abi::freeze(&mut out, &abi::directory()),
         Task::Bench { filter, last } => bench::run(&mut out, &bench::Options { filter, last }),
     }
 }

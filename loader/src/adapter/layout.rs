@@ -1,5 +1,8 @@
 //! Whether a plugin's idea of the interface is laid out as ours.
 
+#[cfg(test)]
+mod tests;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use toolhost_abi::ABI_VERSION;
@@ -17,16 +20,18 @@ use crate::LoadErrorKind;
 /// Longer descriptions of a type are cut.
 const LONGEST: usize = 160;
 
-/// Checks both ways, since each side alone accepts only what is newer than itself.
+/// Checks the version, then the layout.
 pub(crate) fn check(header: &LibHeader, metadata: &Metadata) -> Result<(), LoadErrorKind> {
     let ours = <PluginRootRef as StableAbi>::LAYOUT;
     let theirs = header.layout().ok_or_else(|| differs(metadata, "it describes no layout"))?;
     major_agrees(header, metadata)?;
-    let Err(difference) = fits(ours, theirs) else {
-        return Ok(());
-    };
-    // A plugin that is older than this host fails the first check alone; a real difference fails both.
-    fits(theirs, ours).map_err(|_| differs(metadata, &difference))
+    agree(ours, theirs).map_err(|difference| differs(metadata, &difference))
+}
+
+/// Checks both ways, since each side alone accepts only what is newer than itself: a plugin that is older than this
+/// host fails the first check alone; a real difference fails both.
+fn agree(ours: &'static TypeLayout, theirs: &'static TypeLayout) -> Result<(), String> {
+    fits(ours, theirs).or_else(|difference| fits(theirs, ours).map_err(|_| difference))
 }
 
 fn major_agrees(header: &LibHeader, metadata: &Metadata) -> Result<(), LoadErrorKind> {
