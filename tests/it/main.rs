@@ -6,6 +6,7 @@
 mod calls;
 mod cli;
 mod copies;
+mod compatibility;
 mod ends;
 mod factories;
 mod files;

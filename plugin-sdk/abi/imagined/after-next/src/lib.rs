@@ -4,3 +4,6 @@
 include!(concat!(env!("OUT_DIR"), "/interface.rs"));
 
 pub use objects::{Bytes, call, change, host, root, tool};
+
+pub use abi_stable;
+pub use async_ffi;
