@@ -20,6 +20,7 @@ mod logging;
 mod mistakes;
 mod names;
 mod panics;
+mod released;
 mod rename;
 mod resolve;
 mod sessions;

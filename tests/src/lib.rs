@@ -41,6 +41,8 @@ fixtures! {
     Empty = "empty",
     /// A factory that awaits, and ends as the session's id says.
     Factory = "factory",
+    /// What every release carries for the hosts of later ones.
+    Lasting = "lasting",
     /// Built for an imagined next version of the interface.
     Later = "later",
     /// Keeps a log of its session, waits at gates, and depends on files.

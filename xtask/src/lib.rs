@@ -1,7 +1,7 @@
 //! What has to build plugins before it runs something.
 //!
 //! [`build`] runs a cargo of its own and returns the artifact's path; the integration tests build their fixtures with
-//! it. [`plugins`], [`demo`], [`mod@bench`], [`model_check`] and [`abi`] are the subcommands of `cargo xtask`.
+//! it. [`plugins`], [`demo`], [`mod@bench`], [`model_check`], [`abi`] and [`released`] are the subcommands of `cargo xtask`.
 
 pub mod abi;
 pub mod bench;
@@ -9,6 +9,7 @@ pub mod build;
 pub mod demo;
 pub mod model_check;
 pub mod plugins;
+pub mod released;
 mod shell;
 
 use std::path::{Path, PathBuf};

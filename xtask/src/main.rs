@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use xtask::{abi, bench, demo, model_check, plugins};
+use xtask::{abi, bench, demo, model_check, plugins, released};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -19,7 +19,8 @@ use xtask::{abi, bench, demo, model_check, plugins};
         cargo xtask bench           run all benches, compare each with its peer\n  \
         cargo xtask bench abi_call  run the benches of one group\n  \
         cargo xtask model-check     explore how threads may interleave in the core\n  \
-        cargo xtask abi-check       compare the plugin interface with what was frozen of its version"
+        cargo xtask abi-check       compare the plugin interface with what was frozen of its version\n  \
+        cargo xtask released-sdks   call a plugin of every release with today's host"
 )]
 struct Args {
     #[command(subcommand)]
@@ -46,6 +47,8 @@ enum Task {
     AbiCheck,
     /// Freezes the plugin interface as the version that it states
     AbiFreeze,
+    /// Builds a plugin with the SDK of every release, by its tag, and calls it with today's host
+    ReleasedSdks,
     /// Runs the benches and prints each median, with its ratio to the group's peer and what was measured on
     Bench {
         /// Runs only the benchmarks whose GROUP/ENTRY contains this
@@ -74,6 +77,7 @@ fn run(task: Task) -> Result<()> {
         Task::ModelCheck => model_check::run(),
         Task::AbiCheck => abi::check(&mut out, &abi::directory()),
         Task::AbiFreeze => abi::freeze(&mut out, &abi::directory()),
+        Task::ReleasedSdks => released::run(&mut out),
         Task::Bench { filter, last } => bench::run(&mut out, &bench::Options { filter, last }),
     }
 }
