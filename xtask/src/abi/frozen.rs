@@ -91,7 +91,11 @@ impl Frozen {
         });
         written.with_context(|| format!("could not write {}", copy.display()))?;
         self.versions.push(version.clone());
-        self.write_list()?;
+        if let Err(error) = self.write_list() {
+            // Without its lines in the list it would be taken for one that somebody slipped in.
+            let _ = fs::remove_dir_all(&copy);
+            return Err(error);
+        }
         Ok(copy)
     }
 
@@ -173,6 +177,7 @@ const LEFT_TO_DO: &str = r#"- loader/Cargo.toml, [dev-dependencies]:
 - Cargo.toml, [workspace.dependencies]: `version = "{version}"` at toolhost-abi, where the SDK or the loader needs what is new
 - plugin-sdk/abi/imagined: a new BASE in build.rs, and versions after {version} in the three Cargo.toml
 - plugin-sdk/abi/src/layout_tests.rs: what was appended; CHANGELOG.md: what it is for
+- `cargo update --workspace --manifest-path tests/fixtures/Cargo.toml`: the lock of the fixtures
 - `cargo test -p toolhost-abi -p toolhost-loader`, then commit"#;
 
 const MANIFEST: &str = r#"[package]

@@ -27,7 +27,8 @@ pub fn directory() -> PathBuf {
 }
 
 /// Fails where the interface in this package is not what was frozen of the version that it states, comments and
-/// formatting apart, where that version was never frozen, or where a frozen copy was edited.
+/// formatting apart, where that version was never frozen, where a frozen copy was edited, or where the package has cargo
+/// features.
 ///
 /// # Errors
 ///
@@ -102,12 +103,23 @@ fn manifest(package: &Path) -> PathBuf {
     package.join("Cargo.toml")
 }
 
+/// The version that the interface in this package states.
 fn version(package: &Path) -> Result<Version> {
     let manifest = manifest(package);
     let metadata = metadata(&manifest)?;
     let ours = |path: &Path| path.canonicalize().ok().zip(manifest.canonicalize().ok()).is_some_and(|(a, b)| a == b);
     let package = metadata.packages.iter().find(|package| ours(package.manifest_path.as_std_path()));
-    Ok(package.with_context(|| format!("cargo knows no package of {}", manifest.display()))?.version.clone())
+    let package = package.with_context(|| format!("cargo knows no package of {}", manifest.display()))?;
+    if !package.features.is_empty() {
+        let names: Vec<&str> = package.features.keys().map(String::as_str).collect();
+        bail!(
+            "the interface has cargo features ({}), and a feature changes layouts under an equal version; remove them, \
+             and `optional` from the dependencies, in {}",
+            names.join(", "),
+            manifest.display()
+        );
+    }
+    Ok(package.version.clone())
 }
 
 /// What differs between the interface and the copy of this version, for people to read; empty where nothing does.

@@ -131,6 +131,36 @@ fn a_version_goes_forward_within_its_major_version() {
 }
 
 #[test]
+fn a_cargo_feature_is_refused() {
+    let directory = frozen_package("1.0.0");
+    let manifest = directory.path().join("Cargo.toml");
+    let text = fs::read_to_string(&manifest).unwrap();
+    fs::write(&manifest, format!("{text}[features]\nsmall = []\n")).unwrap();
+    let expected = format!(
+        "the interface has cargo features (small), and a feature changes layouts under an equal version; remove them, \
+         and `optional` from the dependencies, in {}",
+        manifest.display()
+    );
+    assert_eq!(checked(&directory).unwrap_err(), expected);
+    assert_eq!(froze(&directory).unwrap_err(), expected);
+}
+
+#[test]
+fn a_freeze_that_fails_leaves_nothing_behind() {
+    let directory = frozen_package("1.0.0");
+    write(&directory, &HOST.replace("}\n", "    fn clock(&self) -> u64 {\n        0\n    }\n}\n"));
+    state(&directory, "1.1.0");
+    // A text that cannot be copied: it leads nowhere.
+    let broken = directory.path().join(OBJECTS).join("tool.rs");
+    std::os::unix::fs::symlink("nowhere.rs", &broken).unwrap();
+    assert!(froze(&directory).unwrap_err().starts_with("could not write "), "{:?}", froze(&directory));
+    fs::remove_file(broken).unwrap();
+    assert!(checked(&directory).unwrap_err().starts_with("the interface's version 1.1.0 is not frozen"));
+    froze(&directory).unwrap();
+    checked(&directory).unwrap();
+}
+
+#[test]
 fn a_copy_that_was_edited_is_found() {
     let edits: [(&str, Option<&str>, &str); 3] = [
         ("1.0.0/src/objects/host.rs", Some("// Nothing that counts."), "1.0.0/src/objects/host.rs was edited"),
