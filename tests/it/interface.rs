@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use tempfile::TempDir;
+use toolhost_abi::ABI_VERSION;
 use toolhost_loader::{Host, LoadError};
 use toolhost_tests::Fixture;
 
@@ -96,16 +97,20 @@ async fn another_layout_of_the_same_version_is_refused_in_few_lines() {
     let (_directory, path) = patched(Fixture::OtherVersion, &[(b"2.0.0", b"1.0.0")]);
     let text = refusal_text(&path).await;
     assert!(text.lines().count() <= 10, "{text}");
-    let expected = "`other-version` (plugin interface 1.0.0) does not fit this host (plugin interface 1.0.0): at \
-                    0.create.create: FieldCountMismatch(ExpectedFound { expected: 3, found: 2 }); build the plugin \
-                    again with a released toolhost-plugin-sdk (TH0602)";
+    let expected = format!(
+        "`other-version` (plugin interface 1.0.0) does not fit this host (plugin interface {ABI_VERSION}): at \
+         0.create.create: FieldCountMismatch(ExpectedFound {{ expected: 3, found: 2 }}); build the plugin again with a \
+         released toolhost-plugin-sdk (TH0602)"
+    );
     assert_eq!(text, expected);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_version_is_refused_by_both_versions() {
-    let text = "`other-version` was built for plugin interface 2.0.0, and this host has 1.0.0; build the plugin with \
-                the toolhost-plugin-sdk of this host's version (TH0601)";
+    let text = format!(
+        "`other-version` was built for plugin interface 2.0.0, and this host has {ABI_VERSION}; build the plugin with \
+         the toolhost-plugin-sdk of this host's version (TH0601)"
+    );
     assert_eq!(refusal_text(&plugin(Fixture::OtherVersion)).await, text);
 }
 
