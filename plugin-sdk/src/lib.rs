@@ -456,8 +456,8 @@
 //! # Shipping
 //!
 //! The file that `cargo build --release` makes is all there is to ship. `lto = "fat"`, `strip = true` and
-//! `opt-level = "s"` in the release profile make it several times smaller. It runs in every later host of the same major
-//! version of the interface, on the target that it was built for, whatever compiler built the host.
+//! `opt-level = "s"` in the release profile make it several times smaller. It loads in older and in newer hosts on the
+//! target that it was built for, whatever compiler built them; `docs/abi.md` in the repository says for how long.
 //!
 //! A program that links its plugins instead of loading files takes the same factory: see [`linked_plugin!`]. Log and panics
 //! then need no bridge, since the plugin shares its host's.
@@ -466,7 +466,8 @@
 //!
 //! A plugin shares its process with the host and with other plugins. It does not call `std::env::set_var` or
 //! `set_current_dir`, install signal handlers, end the process, print, or close what it did not open. A thread that it starts
-//! may outlive its session, and has to bear that: whatever the host is asked for then is refused.
+//! may outlive its session, and has to bear that: whatever the host is asked for then is refused. `docs/abi.md` in the
+//! repository has the whole list.
 
 // The macro's expansion names this crate, also inside of it.
 extern crate self as toolhost_plugin_sdk;

@@ -5,8 +5,8 @@
 
 mod calls;
 mod cli;
-mod copies;
 mod compatibility;
+mod copies;
 mod ends;
 mod factories;
 mod files;

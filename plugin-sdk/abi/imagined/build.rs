@@ -18,12 +18,13 @@ use Edit::{Append, Replace};
 
 // A default body has more than one line: abi_stable puts braces of its own around it, which the compiler warns of.
 
-/// The next minor version: a method more in what each side calls, a field more in the root.
+/// The next minor version: a method more in what each side calls, a field more in the root. Plugins that were written
+/// before it compile with it, so that `Entry` has a default, too.
 const NEXT: &[Edit] = &[
     Append("host", "pub trait Host:", "fn clock(&self) -> u64 {\n0 }"),
     Append("tool", "pub trait Tool:", "fn weight(&self) -> u64 {\n0 }"),
     Append("root", "pub struct PluginRoot ", "pub weight: extern \"C\" fn() -> u64,"),
-    Append("root", "pub trait Entry ", "extern \"C\" fn weight() -> u64;"),
+    Append("root", "pub trait Entry ", "extern \"C\" fn weight() -> u64 {\n0 }"),
     Replace("root", "create: E::create }", "create: E::create, weight: E::weight }"),
 ];
 
@@ -34,7 +35,7 @@ const AFTER_NEXT: &[Edit] = &[
     Append("call", "pub trait Call:", "fn deadline(&self) -> u64 {\n0 }"),
     Append("change", "pub trait Change:", "fn cost(&self) -> u64 {\n0 }"),
     Append("root", "pub struct PluginRoot ", "pub notes: extern \"C\" fn() -> RVec<u8>,"),
-    Append("root", "pub trait Entry ", "extern \"C\" fn notes() -> RVec<u8>;"),
+    Append("root", "pub trait Entry ", "extern \"C\" fn notes() -> RVec<u8> {\nRVec::new() }"),
     Replace("root", "weight: E::weight }", "weight: E::weight, notes: E::notes }"),
 ];
 

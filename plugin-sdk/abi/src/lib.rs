@@ -25,10 +25,10 @@
 #[allow(non_local_definitions, non_camel_case_types, missing_docs, unreachable_pub, clippy::all)]
 mod objects;
 
-pub mod linked;
 #[cfg(test)]
 mod layout_tests;
 
+pub mod linked;
 pub mod note;
 
 pub use objects::{Bytes, call, change, host, root, tool};
@@ -38,12 +38,14 @@ pub use async_ffi;
 
 /// The version of this interface: that of this crate, and not of the SDK or of a host.
 ///
-/// It moves with the text of the module that defines the objects, comments apart, and with nothing else:
+/// It moves whenever the text of the module that defines the objects does, comments and formatting apart:
 ///
 /// - the minor version for whatever grows: a method at the end of a trait, with a default body, or a field at the end
 ///   of the root;
-/// - the patch version for a change of the text that leaves every layout and every meaning as it was;
+/// - the patch version for a change of the text that leaves every layout and every meaning as it was, and for a change
+///   elsewhere in this crate that is to be published;
 /// - the major version never. abi_stable refuses every type of another one, and with it every plugin there is.
 ///
-/// A host takes plugins of every 1.x, older and newer.
+/// What crosses as JSON moves it not at all. A host takes plugins of every 1.x, older and newer. `cargo xtask abi-check`
+/// fails where the text is not what was frozen of this version.
 pub const ABI_VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,4 +1,7 @@
 //! A plugin that is part of the host's own program, and still reached as one from a file.
+//!
+//! Nothing here crosses from one library into another: the compiler lays it out for both sides at once, so that it is
+//! no part of the frozen text. It keeps what any crate keeps within a major version.
 
 use std::fmt;
 use std::sync::Arc;
