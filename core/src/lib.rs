@@ -51,6 +51,7 @@ mod events;
 mod exec;
 pub mod journal;
 mod pending;
+mod render;
 mod resolve;
 mod run;
 mod services;
@@ -75,7 +76,7 @@ pub use tool::{RegisterError, Tool, ToolOrigin, ToolOutcome, ToolSet};
 pub use toolhost_protocol::service;
 pub use toolhost_protocol::{
     Actor, AgentToolResult, Content, Dependency, Effect, Event, EventKind, Failure, FileChange, PendingSummary,
-    RESOLVE, ResolveAction, ResolveDetails, ResolveRequest, STALE, SessionStep, ToolDefinition,
+    RESOLVE, RenderRequest, ResolveAction, ResolveDetails, ResolveRequest, STALE, SessionStep, ToolDefinition,
 };
 pub use validate::{InvalidParameters, Violation};
 

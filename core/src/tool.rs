@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use serde_json::Value;
 use toolhost_protocol::{AgentToolResult, Failure, RESOLVE, RenderRequest, SessionStep, ToolDefinition};
 
+use crate::render::Renders;
 use crate::validate::Validator;
 use crate::{BoxFuture, CallContext, InvalidParameters, WeakSession};
 
@@ -121,6 +122,7 @@ pub(crate) struct Registered {
     pub(crate) turnstile: Option<Arc<tokio::sync::Mutex<()>>>,
     /// A poll of it has held up a thread; from then on it is polled where that does not matter.
     pub(crate) blocks: AtomicBool,
+    pub(crate) renders: Renders,
 }
 
 impl Registered {
@@ -139,7 +141,8 @@ impl Registered {
         let fingerprint = tool.origin().map(|origin| origin.fingerprint.as_str().into());
         let turnstile = (!definition.parallel).then(Arc::default);
         let definition = Arc::new(definition);
-        Ok(Self { tool, definition, fingerprint, validator, turnstile, blocks: AtomicBool::new(false) })
+        let (blocks, renders) = (AtomicBool::new(false), Renders::default());
+        Ok(Self { tool, definition, fingerprint, validator, turnstile, blocks, renders })
     }
 }
 

@@ -227,6 +227,19 @@ impl PendingActionStore {
         self.lock().stack.iter().rev().cloned().collect()
     }
 
+    /// The action that a resolve with this id is about. Without an id it is the topmost, unless one is being resolved,
+    /// which may be the one that is meant.
+    pub(crate) fn about(&self, id: Option<&str>) -> Option<Arc<Pending>> {
+        let state = self.lock();
+        let claimed = state.running.iter().map(|running| &running.pending);
+        let claimed: Vec<_> = claimed.chain(state.queue.iter().map(|claim| &claim.pending)).collect();
+        let found = match id {
+            Some(id) => state.stack.iter().chain(claimed).find(|pending| pending.id == id),
+            None => state.stack.last().filter(|_| claimed.is_empty()),
+        };
+        found.cloned()
+    }
+
     /// Claims the action with the request's id, or the topmost, at this moment. `turn` is the turn that asks, where
     /// the host knows turns: without an id it cannot take what was staged in itself.
     pub(crate) fn claim(&self, request: ResolveRequest, turn: Option<u64>) -> Result<Claimed, Refusal> {
