@@ -14,6 +14,8 @@ Examples:
   toolhost list --plugin ./plugins
   toolhost show batch_rename_preview --plugin ./plugins
   toolhost call batch_rename_preview --plugin ./plugins files=IMG_1.JPG find=IMG replace=trip
+  toolhost list --plugin ./plugins --config my-plugin='{\"retries\": 3}'
+  toolhost list --plugin ./plugins --config my-plugin=@settings.json
 
 A plugin is native code that runs with your rights. Name only plugins that you trust.";
 
@@ -28,19 +30,27 @@ Examples:
   Apply exactly what an earlier preview showed:
     toolhost call batch_rename_preview --plugin ./plugins \\
         --params @params.json --apply ok --expect HASH
+  Give a plugin its settings, and let it run no programs:
+    toolhost call fetch --plugin ./plugins --no-exec \\
+        --config web-tools='{\"timeoutSeconds\": 5}' url=https://example.org
 
 Where a tool stages a change, nothing happens before it is applied.
 On a terminal you are asked; elsewhere, and with --json, what was staged
 is discarded unless --apply says otherwise. A tool that stages nothing
 does its work at once; `toolhost show` says which kind a tool is.
 
+A tool may ask you something, too, where standard input and standard
+error are a terminal; elsewhere, and with --json, nobody answers. Where
+standard output is a terminal, a tool may have lines of its own for a
+result, without colours.
+
 Exit codes:
   0    it ran; also when it was discarded, or when nothing was staged
        and no decision was given
-  1    the tool, an apply, a reject or a clean-up failed, or there was
-       nothing to decide on
-  2    wrong usage, unknown tool, invalid parameters, a missing path,
-       no tool loaded
+  1    the tool, an apply, a reject or a clean-up failed, a tool asked
+       to stop, or there was nothing to decide on
+  2    wrong usage, unknown tool, invalid parameters or settings, a
+       missing path, no tool loaded
   4    the world changed since the preview, or --expect differs
   130  interrupted (143 by SIGTERM, 129 by SIGHUP)";
 
@@ -70,7 +80,7 @@ pub(crate) struct Args {
     pub(crate) command: Command,
 }
 
-/// Where plugins come from, and where their copies go.
+/// Where plugins come from, where their copies go, and what they get.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Plugins {
     /// A plugin's file, or a directory of them; may be given several times
@@ -79,6 +89,12 @@ pub(crate) struct Plugins {
     /// Where private copies of plugins are kept; by default toolhost/plugins in your cache directory
     #[arg(long, value_name = "DIR", global = true, env = "TOOLHOST_CACHE_DIR")]
     pub(crate) cache_dir: Option<PathBuf>,
+    /// The settings of the plugin with this name; may be given several times, for several plugins
+    #[arg(long = "config", value_name = "PLUGIN=JSON|@FILE", global = true)]
+    pub(crate) configs: Vec<String>,
+    /// Run no programs for plugins; without this, a tool may run what you may
+    #[arg(long, global = true)]
+    pub(crate) no_exec: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -12,6 +12,11 @@ pub(crate) const USAGE: u8 = 2;
 /// The world, or the preview, is not what it was.
 pub(crate) const STALE: u8 = 4;
 
+/// What is said where a tool asked to stop.
+pub(crate) fn aborted(by: &str) -> String {
+    format!("{by} asked to stop; what was staged and not yet applied is discarded")
+}
+
 /// A failure with a code for programs, a message, and what to do.
 #[derive(Debug)]
 pub(crate) struct CliError {
@@ -45,6 +50,11 @@ impl CliError {
         let message = "ended at once, as it was asked again; what was staged is dropped".to_owned();
         let fix = "`toolhost journal` tells what was being applied".to_owned();
         Self { exit, code: "interrupted", message, fix }
+    }
+
+    pub(crate) fn aborted(by: &str) -> Self {
+        let fix = "run the command again once what it found is mended".to_owned();
+        Self { exit: FAILED, code: "aborted", message: aborted(by), fix }
     }
 
     pub(crate) fn unknown_tool(name: &str, similar: &[String]) -> Self {

@@ -25,7 +25,14 @@ pub(crate) async fn run(plugins: &Plugins, output: &Output, signals: &Signals) -
 fn table(loaded: &Loaded, width: Option<u16>) -> String {
     let tools = loaded.session.tools();
     let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(["NAME", "LABEL", "DESCRIPTION", "PLUGIN", "VERSION"]);
+    // Few tools have a title, and a table is wide enough without.
+    let titles = tools.visible().any(|tool| tool.title.is_some());
+    let row = |[name, label, title, rest @ ..]: [&str; 6]| {
+        let title = titles.then_some(title);
+        [name, label].into_iter().chain(title).chain(rest).map(plain_line).collect::<Vec<_>>()
+    };
+    let header = row(["NAME", "LABEL", "TITLE", "DESCRIPTION", "PLUGIN", "VERSION"]);
+    table.load_style(presets::NOTHING).set_header(header);
     if let Some(width) = width {
         table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
     }
@@ -34,13 +41,8 @@ fn table(loaded: &Loaded, width: Option<u16>) -> String {
             Some(origin) => (origin.plugin.as_str(), origin.version.as_str()),
             None => ("", ""),
         };
-        table.add_row([
-            &tool.name,
-            &plain_line(&tool.label),
-            &plain_line(tool.summary()),
-            &plain_line(plugin),
-            &plain_line(version),
-        ]);
+        let title = tool.title.as_deref().unwrap_or_default();
+        table.add_row(row([&tool.name, &tool.label, title, tool.summary(), plugin, version]));
     }
     // The style puts a blank before the first column.
     let lines: Vec<_> =

@@ -7,9 +7,12 @@ use toolhost_core::ToolDefinition;
 use toolhost_loader::{Host, LoadError, LoadErrorKind, PluginInfo, Session, SessionOptions};
 
 use crate::args::Plugins;
+use crate::config::{self, Setting};
 use crate::error::CliError;
 use crate::output::Output;
 use crate::plain::plain_line;
+use crate::screen::SCREEN;
+use crate::services::Services;
 use crate::signals::Signals;
 
 /// A session, and what could not be loaded for it.
@@ -24,6 +27,8 @@ pub(crate) struct Loaded {
 pub(crate) struct Settings<'a> {
     pub(crate) cwd: Option<&'a Path>,
     pub(crate) journal: Option<PathBuf>,
+    /// What plugins may ask for; by default they have nobody to ask.
+    pub(crate) services: Option<Services>,
 }
 
 /// Loads the plugins and opens a session with these settings.
@@ -32,6 +37,7 @@ pub(crate) async fn load(plugins: &Plugins, settings: Settings<'_>, signals: &Si
         let fix = "add --plugin PATH, where PATH is a plugin's file or the directory that it was built into";
         return Err(CliError::usage("no-plugin", "no plugin was named", fix));
     }
+    let configs = config::parse(&plugins.configs)?;
     let options = SessionOptions::new(format!("cli-{}", std::process::id()));
     let options = match settings.cwd {
         Some(cwd) => options.cwd(directory(cwd)?),
@@ -41,17 +47,22 @@ pub(crate) async fn load(plugins: &Plugins, settings: Settings<'_>, signals: &Si
         Some(journal) => options.journal(journal),
         None => options,
     };
+    let options = options.services(settings.services.unwrap_or_else(|| Services::new(!plugins.no_exec)));
     tokio::select! {
-        code = signals.wait() => Err(CliError::interrupted(code)),
-        loaded = open(plugins, options) => loaded,
+        code = signals.wait() => {
+            SCREEN.take_back();
+            Err(CliError::interrupted(code))
+        }
+        loaded = open(plugins, options, configs) => loaded,
     }
 }
 
-async fn open(plugins: &Plugins, options: SessionOptions) -> Result<Loaded, CliError> {
+async fn open(plugins: &Plugins, options: SessionOptions, configs: Vec<Setting>) -> Result<Loaded, CliError> {
     let mut builder = plugins.paths.iter().fold(Host::builder(), |builder, plugin| builder.plugin(plugin));
     if let Some(directory) = &plugins.cache_dir {
         builder = builder.cache_dir(directory);
     }
+    builder = configs.iter().fold(builder, |builder, (plugin, settings)| builder.config(plugin, settings.clone()));
     let host = builder
         .build()
         .await
@@ -64,6 +75,7 @@ async fn open(plugins: &Plugins, options: SessionOptions) -> Result<Loaded, CliE
         let message = format!("{}: {}", error.path.display(), error.kind);
         return Err(CliError::usage("plugin-not-found", message, error.fix()));
     }
+    config::check(&configs, &host)?;
     let opened = host.session(options).await;
     let errors = host.load_errors().iter().cloned().chain(opened.errors).collect();
     Ok(Loaded { host, session: opened.session, errors })
@@ -93,7 +105,7 @@ impl Loaded {
     pub(crate) fn as_json(&self, tool: &ToolDefinition) -> Value {
         let tools = self.session.tools();
         let origin = tools.origin(&tool.name);
-        json!({
+        let mut object = json!({
             "name": tool.name,
             "label": tool.label,
             "description": tool.description,
@@ -101,7 +113,14 @@ impl Loaded {
             "plugin": origin.map(|origin| &origin.plugin),
             "version": origin.map(|origin| &origin.version),
             "path": self.plugin(tool).map(|plugin| plugin.path.to_string_lossy()),
-        })
+        });
+        if let Some(title) = &tool.title {
+            object["title"] = json!(title);
+        }
+        if let Some(schema) = &tool.output_schema {
+            object["outputSchema"] = schema.clone();
+        }
+        object
     }
 
     /// Says in one line each what is left out, and refuses to go on where there is nothing to go on with.

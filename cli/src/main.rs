@@ -2,14 +2,18 @@
 
 mod args;
 mod call;
+mod config;
 mod error;
 mod example;
 mod journal;
+mod keyboard;
 mod list;
 mod load;
 mod output;
 mod plain;
 mod schema;
+mod screen;
+mod services;
 mod show;
 mod signals;
 mod stdout;
@@ -18,6 +22,7 @@ use std::io::{self, IsTerminal};
 use std::num::NonZero;
 use std::process::ExitCode;
 use std::thread;
+use std::time::Duration;
 
 use clap::Parser;
 use tokio::runtime::{Builder, Runtime};
@@ -26,7 +31,11 @@ use tracing_subscriber::EnvFilter;
 use crate::args::{Args, Command};
 use crate::error::CliError;
 use crate::output::Output;
+use crate::screen::SCREEN;
 use crate::signals::Signals;
+
+/// How long tasks that are left over have to be dropped; those that can be take no time.
+const LAST_TASKS: Duration = Duration::from_millis(500);
 
 fn main() -> ExitCode {
     // Before anything else: what a plugin prints must not end up between the command's own output.
@@ -62,9 +71,11 @@ fn run(output: Output) -> u8 {
         };
         outcome.unwrap_or_else(|error| output.fail(&error))
     });
+    SCREEN.close();
     let code = output.exit_code(code);
-    // A thread of a plugin's that never ends must not hold up the end of the program.
-    runtime.shutdown_background();
+    // What plugins still run is killed as tasks are dropped. A thread of theirs that never ends must not hold up the end
+    // of the program.
+    runtime.shutdown_timeout(LAST_TASKS);
     code
 }
 
@@ -92,7 +103,7 @@ fn log_to_stderr(output: &Output) {
     });
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(|| screen::Log)
         .with_ansi(std::io::stderr().is_terminal())
         .without_time()
         .init();

@@ -8,9 +8,11 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
+use toolhost_core::service::NoticeLevel;
 
 use crate::error::{CliError, FAILED, OK};
 use crate::plain::{plain, plain_line};
+use crate::screen::{COLUMNS, SCREEN};
 
 const RED: Style = AnsiColor::Red.on_default().bold();
 const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
@@ -52,9 +54,14 @@ impl Output {
 
     /// Prints text with a line's end. A reader that went away is no failure of the command.
     pub(crate) fn print(&self, text: &str) {
-        let mut stdout = self.stdout.lock().unwrap_or_else(PoisonError::into_inner);
         let end = if text.ends_with('\n') { "" } else { "\n" };
-        if let Err(error) = stdout.write_all(format!("{text}{end}").as_bytes()).and_then(|()| stdout.flush())
+        let write = || {
+            let mut stdout = self.stdout.lock().unwrap_or_else(PoisonError::into_inner);
+            stdout.write_all(format!("{text}{end}").as_bytes()).and_then(|()| stdout.flush())
+        };
+        // A pipe that nobody reads holds up this alone.
+        let written = if self.is_terminal() { SCREEN.beside(write) } else { write() };
+        if let Err(error) = written
             && error.kind() != io::ErrorKind::BrokenPipe
         {
             self.lost.store(true, Ordering::Relaxed);
@@ -114,6 +121,15 @@ impl Output {
         let size = rustix::termios::tcgetwinsize(stdout.as_inner()).ok()?;
         (size.ws_col > 0).then_some(size.ws_col)
     }
+
+    /// How many columns there are for somebody who reads; `None` where a program does.
+    pub(crate) fn columns_of_person(&self) -> Option<usize> {
+        (self.is_terminal() && !self.json).then(|| self.width().map_or(COLUMNS, usize::from))
+    }
+
+    fn is_terminal(&self) -> bool {
+        self.stdout.lock().unwrap_or_else(PoisonError::into_inner).as_inner().is_terminal()
+    }
 }
 
 /// Whether the one JSON object was printed.
@@ -130,8 +146,15 @@ pub(crate) fn last_words(error: &CliError) {
     }
 }
 
+/// Says on standard error what a plugin wants to be known.
+pub(crate) fn notice(level: NoticeLevel, text: &str) {
+    match level {
+        NoticeLevel::Error => say(&format!("{RED}error:{RED:#} {text}")),
+        NoticeLevel::Warning => say(&format!("{YELLOW}warning:{YELLOW:#} {text}")),
+        _ => say(text),
+    }
+}
+
 fn say(text: &str) {
-    let mut stderr = anstream::stderr();
-    // There is nowhere left to say that this failed.
-    let _ = writeln!(stderr, "{text}");
+    SCREEN.line(text);
 }

@@ -43,6 +43,9 @@ fn as_text(
     width: usize,
 ) -> String {
     let mut text = format!("{BOLD}{}{BOLD:#}  {}\n", tool.name, plain_line(&tool.label));
+    if let Some(title) = &tool.title {
+        let _ = writeln!(text, "shown by clients as {}", plain_line(title));
+    }
     if let Some(plugin) = loaded.plugin(tool) {
         let path = plain_line(&plugin.path.to_string_lossy());
         let _ = writeln!(text, "from plugin {} {} ({path})", plugin.name, plugin.version);
@@ -54,7 +57,11 @@ fn as_text(
     };
     let description = textwrap::fill(plain(&tool.description).trim(), options(width, ""));
     let _ = writeln!(text, "\n{description}\n\n{effect}\n\n{BOLD}Parameters{BOLD:#}");
-    text.push_str(&parameters(tool, width));
+    text.push_str(&fields(&tool.parameters, "required", "none", width));
+    if let Some(schema) = &tool.output_schema {
+        let _ = writeln!(text, "\n{BOLD}Details of its results{BOLD:#}");
+        text.push_str(&fields(schema, "always there", "not described any closer", width));
+    }
     let _ = writeln!(text, "\n{BOLD}Example{BOLD:#}");
     match example {
         Some(example) => text.push_str(&format!("  {}\n", command(tool, example, plugins))),
@@ -63,14 +70,15 @@ fn as_text(
     text
 }
 
-fn parameters(tool: &ToolDefinition, width: usize) -> String {
-    let parameters = schema::parameters(&tool.parameters);
+/// The fields that a schema describes; what is said of one that is required, and where there are none.
+fn fields(schema: &Value, required: &str, none: &str, width: usize) -> String {
+    let parameters = schema::parameters(schema);
     if parameters.is_empty() {
-        return "  none\n".to_owned();
+        return format!("  {none}\n");
     }
     let mut text = String::new();
     for parameter in parameters {
-        let required = if parameter.required { ", required" } else { "" };
+        let required = if parameter.required { format!(", {required}") } else { String::new() };
         let default = parameter.default.map(|default| format!(", {default} by default")).unwrap_or_default();
         let _ = writeln!(text, "  {BOLD}{}{BOLD:#}  {}{required}{default}", parameter.path, parameter.kind);
         let description = plain_line(&parameter.description.split_whitespace().collect::<Vec<_>>().join(" "));

@@ -1,6 +1,5 @@
 //! Being asked to stop.
 
-use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,6 +7,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::error::CliError;
+use crate::screen::SCREEN;
 
 /// Watches for SIGINT, SIGTERM and SIGHUP from the moment it is made.
 ///
@@ -40,10 +40,11 @@ impl Signals {
     /// Ends with that exit code when a signal arrives, at once where one has.
     pub(crate) async fn wait(&self) -> u8 {
         let mut received = self.received.clone();
-        match received.wait_for(Option::is_some).await {
-            Ok(code) => (*code).unwrap_or_default(),
+        let code = received.wait_for(Option::is_some).await.ok().and_then(|code| *code);
+        match code {
+            Some(code) => code,
             // Nobody can send any more.
-            Err(_) => std::future::pending().await,
+            None => std::future::pending().await,
         }
     }
 
@@ -67,8 +68,9 @@ async fn forward(
         } else if resolving.load(Ordering::Relaxed) && !warned {
             warned = true;
             let text = "Still waiting; once more stops it half way, and what it changed stays as it is then.";
-            let _ = writeln!(std::io::stderr(), "{text}");
+            SCREEN.urgent_line(text);
         } else {
+            SCREEN.urgent_close();
             crate::output::last_words(&CliError::killed(code));
             crate::leave(code);
         }

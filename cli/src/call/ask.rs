@@ -1,14 +1,14 @@
 //! Asking a person at the terminal.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use toolhost_core::Pending;
 
 use super::diff;
+use crate::keyboard::{Keyboard, Turn};
 use crate::output::{BOLD, Output};
 use crate::plain::title;
-use crate::signals::Signals;
 
 const DEFAULT_REASON: &str = "decided at the terminal";
 
@@ -33,18 +33,21 @@ pub(crate) async fn decide(
     place: (usize, usize),
     cwd: &Path,
     output: &Output,
-    signals: &Signals,
+    keyboard: &Keyboard,
 ) -> Answer {
+    let Some(mut turn) = keyboard.turn().await else {
+        return Answer::Quit;
+    };
     let (at, of) = place;
     let count = if of > 1 { format!(" ({at} of {of})") } else { String::new() };
     output.note(&format!("\n{BOLD}{}{BOLD:#}{count}", title(pending)));
     loop {
-        let Some(line) = line("[a]pply / [d]iscard / [v]iew / [q]uit and discard: ", signals).await else {
+        let Some(line) = turn.line("[a]pply / [d]iscard / [v]iew / [q]uit and discard: ").await else {
             return Answer::Quit;
         };
         match line.trim().to_ascii_lowercase().as_str() {
-            "a" | "apply" => return reason(signals).await.map_or(Answer::Quit, Answer::Apply),
-            "d" | "discard" => return reason(signals).await.map_or(Answer::Quit, Answer::Discard),
+            "a" | "apply" => return reason(&mut turn).await.map_or(Answer::Quit, Answer::Apply),
+            "d" | "discard" => return reason(&mut turn).await.map_or(Answer::Quit, Answer::Discard),
             "v" | "view" => output.note(&diff::view(pending, cwd)),
             "q" | "quit" => return Answer::Quit,
             "" => {}
@@ -54,28 +57,8 @@ pub(crate) async fn decide(
     }
 }
 
-async fn reason(signals: &Signals) -> Option<String> {
-    let line = line(&format!("Reason (Enter for \"{DEFAULT_REASON}\"): "), signals).await?;
+async fn reason(turn: &mut Turn) -> Option<String> {
+    let line = turn.line(&format!("Reason (Enter for \"{DEFAULT_REASON}\"): ")).await?;
     let reason = line.trim();
     Some(if reason.is_empty() { DEFAULT_REASON } else { reason }.to_owned())
-}
-
-/// One line of standard input; `None` at its end, and where a signal arrives first.
-async fn line(prompt: &str, signals: &Signals) -> Option<String> {
-    let mut stderr = io::stderr();
-    let _ = stderr.write_all(prompt.as_bytes()).and_then(|()| stderr.flush());
-    // The thread that reads cannot be interrupted; the end of the process takes it along.
-    let reading = tokio::task::spawn_blocking(|| {
-        let mut line = String::new();
-        io::stdin().read_line(&mut line).map(|read| (read > 0).then_some(line))
-    });
-    let answer = tokio::select! {
-        answer = reading => answer.ok().and_then(Result::ok).flatten(),
-        _ = signals.wait() => None,
-    };
-    if answer.is_none() {
-        // The prompt has no line's end of the person's.
-        let _ = stderr.write_all(b"\n");
-    }
-    answer
 }

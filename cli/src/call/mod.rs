@@ -11,16 +11,19 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolhost_core::{
-    AgentToolResult, CallError, CallRequest, Cancellation, EndReason, EndReport, Pending, RESOLVE, RunOptions, Session,
-    TurnEvent, preview_hash,
+    AgentToolResult, CallError, CallRequest, Cancellation, EndReason, EndReport, Pending, RESOLVE, RenderRequest,
+    RunOptions, Session, ToolSet, TurnEvent, preview_hash,
 };
 
 use crate::args::{self, Plugins};
-use crate::error::{CliError, FAILED, OK, STALE};
+use crate::error::{self, CliError, FAILED, OK, STALE};
 use crate::journal;
+use crate::keyboard::Keyboard;
 use crate::load::{Settings, load};
 use crate::output::Output;
 use crate::plain::{plain, title};
+use crate::screen::SCREEN;
+use crate::services::Services;
 use crate::signals::Signals;
 use report::Report;
 use resolving::{Decision, Resolving};
@@ -32,7 +35,14 @@ pub(crate) async fn run(
     signals: Signals,
 ) -> Result<u8, CliError> {
     let journal = journal::prepare(call.journal_dir.as_deref(), output);
-    let loaded = load(plugins, Settings { cwd: call.cwd.as_deref(), journal }, &signals).await?;
+    let keyboard = Keyboard::new(signals.clone());
+    let services = Services::new(!plugins.no_exec);
+    let services = match !output.is_json() && ask::possible() {
+        true => services.with_person(keyboard.clone()),
+        false => services,
+    };
+    let settings = Settings { cwd: call.cwd.as_deref(), journal, services: Some(services.clone()) };
+    let loaded = load(plugins, settings, &signals).await?;
     loaded.require_tools(output)?;
     let tools = loaded.session.tools();
     if call.tool == RESOLVE {
@@ -43,13 +53,15 @@ pub(crate) async fn run(
         .definition(&call.tool)
         .ok_or_else(|| CliError::unknown_tool(&call.tool, &tools.similar_names(&call.tool)))?;
     let parameters = params::parameters(call, &tool.parameters)?;
-    let command = Command { call, output, signals, session: loaded.session, asked: Cell::new(false) };
+    let command =
+        Command { call, output, signals, keyboard, services, session: loaded.session, asked: Cell::new(false) };
     let outcome = command.run(parameters).await;
     // Whatever is left over, an error's way out included, is discarded here.
     let ended = command.end(outcome.as_ref().err()).await;
     let (code, report) = outcome?;
     report.finish(&ended);
-    let code = if code == OK && !is_clean(&ended) { FAILED } else { code };
+    let stopped = command.stopped();
+    let code = if code == OK && (stopped || !is_clean(&ended)) { FAILED } else { code };
     Ok(command.signals.received().unwrap_or(code))
 }
 
@@ -63,6 +75,8 @@ struct Command<'a> {
     call: &'a args::Call,
     output: &'a Output,
     signals: Signals,
+    keyboard: Keyboard,
+    services: Services,
     session: Session,
     /// Whether a person was asked, and so knows why something is discarded.
     asked: Cell<bool>,
@@ -71,11 +85,13 @@ struct Command<'a> {
 impl Command<'_> {
     /// Returns the exit code, and what is to be said once the session has ended.
     async fn run(&self, parameters: Value) -> Result<(u8, Report<'_>), CliError> {
-        let result = self.preview(parameters).await?;
+        let tools = self.session.tools();
+        let result = self.preview(&tools, parameters).await?;
         let staged = self.staged();
         let hash = preview_hash(&staged.iter().rev().map(AsRef::as_ref).collect::<Vec<_>>());
+        let rendered = self.rendered(&tools, &result).await;
         let mut report = Report::new(self.output, result, hash);
-        report.show_preview(&staged, self.session.cwd());
+        report.show_preview(rendered, &staged, self.session.cwd());
         // Showing it may have taken long, where somebody reads slowly.
         if let Some(code) = self.signals.received() {
             return Err(CliError::interrupted(code));
@@ -90,29 +106,58 @@ impl Command<'_> {
             return Err(preview_differs(expected, hash));
         }
         let code = match decision {
-            Some(decision) => Resolving::new(&self.session, &self.signals, &mut report).run(decision, &staged).await,
+            Some(decision) => Resolving::new(self, &mut report).run(decision, &staged).await,
             None => OK,
         };
         Ok((code, report))
     }
 
+    /// The lines that the tool has for its result, where a person reads them. All of it: there is no second look.
+    async fn rendered(&self, tools: &ToolSet, result: &AgentToolResult) -> Option<Vec<String>> {
+        let width = self.output.columns_of_person().filter(|_| !result.is_error)?;
+        let request = RenderRequest::Result { result: result.clone(), width, expanded: true };
+        tools.render(&self.call.tool, request).await
+    }
+
+    /// Whether a tool asked to stop after its call had ended, which is said here.
+    fn stopped(&self) -> bool {
+        let by = self.services.aborted_by();
+        if let Some(by) = &by {
+            self.output.warn(&error::aborted(by));
+        }
+        by.is_some()
+    }
+
     /// Runs the tool, with its progress on a terminal. A tool that does not stop when asked to is left behind.
-    async fn preview(&self, parameters: Value) -> Result<AgentToolResult, CliError> {
+    async fn preview(&self, tools: &ToolSet, parameters: Value) -> Result<AgentToolResult, CliError> {
         let cancel = Cancellation::new();
         let call = CallRequest::new("preview", &self.call.tool, parameters);
-        let mut turn = self.session.tools().run(vec![call], RunOptions::default().cancel(cancel.clone()));
+        let mut turn = tools.run(vec![call], RunOptions::default().cancel(cancel.clone()));
         loop {
+            // A question that a signal ends may end the call before the signal is heeded here.
             let event = tokio::select! {
-                event = turn.next() => event,
+                biased;
                 _code = self.signals.wait(), if !cancel.is_cancelled() => {
+                    SCREEN.take_back();
                     self.output.note("Interrupted; waiting for the tool to stop.");
                     cancel.cancel();
                     continue;
                 }
+                () = self.services.aborted(), if !cancel.is_cancelled() => {
+                    cancel.cancel();
+                    continue;
+                }
+                event = turn.next() => event,
             };
             match event {
                 Some(TurnEvent::Update { update, .. }) => self.output.progress(&plain(&update.to_text())),
-                Some(TurnEvent::Done { outcome, .. }) => return outcome.map_err(|error| self.refused(&error)),
+                Some(TurnEvent::Done { outcome, .. }) => {
+                    return match (self.signals.received(), self.services.aborted_by()) {
+                        (Some(code), _) => Err(CliError::interrupted(code)),
+                        (None, Some(by)) => Err(CliError::aborted(&by)),
+                        (None, None) => outcome.map_err(|error| self.refused(&error)),
+                    };
+                }
                 _ => return Err(CliError::failed("call", "the call ended without an outcome")),
             }
         }
@@ -120,9 +165,6 @@ impl Command<'_> {
 
     fn refused(&self, error: &CallError) -> CliError {
         let fix = format!("`toolhost show {}` with the same --plugin lists the parameters", self.call.tool);
-        if let Some(code) = self.signals.received() {
-            return CliError::interrupted(code);
-        }
         match error {
             CallError::InvalidParameters(_) => CliError::usage("invalid-parameters", error.to_string(), fix),
             _ => CliError::failed("call", error.to_string()),

@@ -23,16 +23,13 @@ impl<'a> Report<'a> {
         Self { output, result, preview_hash, resolved: Vec::new() }
     }
 
-    pub(crate) fn output(&self) -> &'a Output {
-        self.output
-    }
-
     pub(crate) fn tool_failed(&self) -> bool {
         self.result.is_error
     }
 
-    /// Shows what the tool said, the diffs of what it staged, with paths relative to `cwd`, and what waits.
-    pub(crate) fn show_preview(&self, staged: &[Arc<Pending>], cwd: &Path) {
+    /// Shows what the tool said, in lines of its own if it has them, the diffs of what it staged, with paths relative to
+    /// `cwd`, and what waits.
+    pub(crate) fn show_preview(&self, rendered: Option<Vec<String>>, staged: &[Arc<Pending>], cwd: &Path) {
         if self.output.is_json() {
             return;
         }
@@ -40,7 +37,11 @@ impl<'a> Report<'a> {
             self.output.failure(&text(&self.result));
             return;
         }
-        self.output.print(&text(&self.result));
+        match rendered {
+            Some(lines) if lines.is_empty() => {}
+            Some(lines) => self.output.print(&lines.join("\n")),
+            None => self.output.print(&text(&self.result)),
+        }
         if let Some(diffs) = diff::preview(staged, cwd) {
             self.output.print(&format!("\n{diffs}\n"));
         }

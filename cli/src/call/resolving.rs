@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use toolhost_core::{Actor, Pending, Resolution, ResolveRequest, ResolveStatus, STALE, Session};
+use toolhost_core::{Actor, Pending, Resolution, ResolveRequest, ResolveStatus, STALE};
 
+use super::Command;
 use super::ask::{self, Answer};
 use super::report::Report;
 use crate::error;
-use crate::signals::Signals;
+use crate::screen::SCREEN;
 
 /// What to do with what a call staged.
 pub(crate) enum Decision {
@@ -19,14 +20,13 @@ pub(crate) enum Decision {
 
 /// Resolves what a call staged, the newest first.
 pub(crate) struct Resolving<'r, 'o> {
-    session: &'r Session,
-    signals: &'r Signals,
+    command: &'r Command<'o>,
     report: &'r mut Report<'o>,
 }
 
 impl<'r, 'o> Resolving<'r, 'o> {
-    pub(crate) fn new(session: &'r Session, signals: &'r Signals, report: &'r mut Report<'o>) -> Self {
-        Self { session, signals, report }
+    pub(crate) fn new(command: &'r Command<'o>, report: &'r mut Report<'o>) -> Self {
+        Self { command, report }
     }
 
     /// Returns the exit code. What is left pending is for the end of the session to discard.
@@ -44,7 +44,7 @@ impl<'r, 'o> Resolving<'r, 'o> {
             return self.resolve(request).await;
         }
         for pending in staged {
-            if let Some(code) = self.signals.received() {
+            if let Some(code) = self.stopped() {
                 return code;
             }
             let code = self.resolve(request.clone().with_id(pending.id())).await;
@@ -55,20 +55,31 @@ impl<'r, 'o> Resolving<'r, 'o> {
         error::OK
     }
 
+    /// The exit code, where somebody asked to stop.
+    fn stopped(&self) -> Option<u8> {
+        let aborted = || self.command.services.aborted_by().map(|_| error::FAILED);
+        self.command.signals.received().or_else(aborted)
+    }
+
     async fn ask(&mut self, staged: &[Arc<Pending>]) -> u8 {
+        let Command { session, output, keyboard, services, .. } = self.command;
         for (at, pending) in staged.iter().enumerate() {
             let mut code = error::OK;
             loop {
                 let place = (at + 1, staged.len());
-                let request =
-                    match ask::decide(pending, place, self.session.cwd(), self.report.output(), self.signals).await {
-                        Answer::Apply(reason) => ResolveRequest::apply(reason),
-                        Answer::Discard(reason) => ResolveRequest::discard(reason),
-                        Answer::Quit => return code,
-                    };
+                let answer = tokio::select! {
+                    biased;
+                    () = services.aborted() => return error::FAILED,
+                    answer = ask::decide(pending, place, session.cwd(), output, keyboard) => answer,
+                };
+                let request = match answer {
+                    Answer::Apply(reason) => ResolveRequest::apply(reason),
+                    Answer::Discard(reason) => ResolveRequest::discard(reason),
+                    Answer::Quit => return code,
+                };
                 let discarded = request.action == toolhost_core::ResolveAction::Discard;
                 let outcome = self.resolve(request.with_id(pending.id())).await;
-                if self.signals.received().is_some() {
+                if self.stopped().is_some() {
                     return outcome;
                 }
                 // A failed apply stays a failure when the action is given up.
@@ -88,17 +99,21 @@ impl<'r, 'o> Resolving<'r, 'o> {
 
     /// Runs one resolve to its end, whatever signal arrives meanwhile.
     async fn resolve(&mut self, request: ResolveRequest) -> u8 {
-        self.signals.resolving(true);
-        let running = self.session.resolve(request.by(Actor::Human));
+        let Command { session, signals, output, .. } = self.command;
+        signals.resolving(true);
+        let running = session.resolve(request.by(Actor::Human));
         tokio::pin!(running);
+        // In this order for the same reason as in a preview.
         let resolution = tokio::select! {
-            resolution = &mut running => resolution,
-            _ = self.signals.wait() => {
-                self.report.output().note("Interrupted; waiting for what is being resolved to end.");
+            biased;
+            _ = signals.wait() => {
+                SCREEN.take_back();
+                output.note("Interrupted; waiting for what is being resolved to end.");
                 running.await
             }
+            resolution = &mut running => resolution,
         };
-        self.signals.resolving(false);
+        signals.resolving(false);
         let code = exit_code(&resolution);
         self.report.resolved(resolution);
         code
