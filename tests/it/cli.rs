@@ -3,12 +3,18 @@
 //! Every case has a home of its own, says all of what it expects, and waits for what it needs, never for a time.
 
 mod decisions;
+mod docs;
 mod journal;
 mod lists;
 mod output;
 mod params;
 mod plugins;
+mod questions;
+mod rendered;
+mod services;
+mod settings;
 mod signals;
+mod statuses;
 mod support;
 mod terminal;
 mod usage;

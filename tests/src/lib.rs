@@ -35,6 +35,8 @@ macro_rules! fixtures {
 }
 
 fixtures! {
+    /// Asks its host for whatever its parameters say, and renders likewise.
+    Asks = "asks",
     /// Leaves a file beside itself as soon as it is opened.
     Constructor = "constructor",
     /// A tool that does nothing.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use toolhost_tests::{Artifact, Fixture};
 
 use super::support::{ECHOED, Home, plugin};
@@ -78,6 +78,39 @@ Example
         "example": {"text": "text"}
     });
     show(&["--json"]).is_json(0, &json, "");
+}
+
+#[test]
+fn titles_and_schemas_of_results_are_said_where_a_tool_has_them() {
+    let asks = plugin(Fixture::Asks);
+    let run = |args: &[&str]| Home::new().run(args.iter().chain(&["--plugin", asks.to_str().unwrap()]));
+    let table = "\
+NAME  LABEL  TITLE           DESCRIPTION                      PLUGIN  VERSION
+ask   Ask                    Asks what its parameters say     asks    0.1.0
+draw  Draw   Draw a Picture  Renders what its parameters say  asks    0.1.0
+";
+    run(&["list"]).is(0, table, "");
+    let shown = run(&["show", "draw"]).stdout;
+    let (head, rest) = shown.split_once("\n\n").unwrap();
+    assert_eq!(
+        head,
+        format!("draw  Draw\nshown by clients as Draw a Picture\nfrom plugin asks 0.1.0 ({})", asks.display())
+    );
+    let details = "
+
+Details of its results
+  draw  any, always there
+      How the result is rendered.
+
+Example
+";
+    assert!(rest.contains(details), "{rest}");
+    let tools = run(&["list", "--json"]).json()["tools"].take();
+    let schema = &tools[1]["outputSchema"];
+    assert_eq!((&tools[0]["title"], &tools[1]["title"]), (&Value::Null, &json!("Draw a Picture")));
+    assert_eq!((&tools[0]["outputSchema"], &schema["required"]), (&Value::Null, &json!(["draw"])));
+    let tool = run(&["show", "draw", "--json"]).json();
+    assert_eq!((&tool["title"], &tool["outputSchema"]), (&tools[1]["title"], schema));
 }
 
 #[test]

@@ -14,6 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
+use rustix::termios::{InputModes, LocalModes, OutputModes, tcgetattr};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolhost_tests::{Artifact, Fixture};
@@ -25,7 +26,7 @@ pub(super) use crate::support::{make_pipe, plugin};
 const GUARD: Duration = Duration::from_secs(60);
 
 /// Does what may never end.
-fn within<T: Send + 'static>(what: &str, work: impl FnOnce() -> T + Send + 'static) -> T {
+pub(super) fn within<T: Send + 'static>(what: &str, work: impl FnOnce() -> T + Send + 'static) -> T {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || sender.send(work()));
     receiver.recv_timeout(GUARD).unwrap_or_else(|_| panic!("{what} did not end"))
@@ -86,7 +87,24 @@ impl Home {
 
     pub(super) fn command<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Command {
         let mut command = Command::new(ARTIFACTS.path(Artifact::Toolhost));
-        command.args(args).current_dir(self.path("work")).stdin(Stdio::null());
+        command.args(args);
+        self.at_home(command)
+    }
+
+    /// A shell that reads this text, and finds the command.
+    pub(super) fn shell(&self, text: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", text]);
+        let mut command = self.at_home(command);
+        let binary = ARTIFACTS.path(Artifact::Toolhost);
+        let path = env::var_os("PATH").unwrap_or_default();
+        let paths = binary.parent().map(Path::to_owned).into_iter().chain(env::split_paths(&path));
+        command.env("PATH", env::join_paths(paths).unwrap());
+        command
+    }
+
+    fn at_home(&self, mut command: Command) -> Command {
+        command.current_dir(self.path("work")).stdin(Stdio::null());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         // Nothing of the environment that the tests run in: it may ask for colours, or for other directories.
         command.env_clear().env("PATH", env::var_os("PATH").unwrap_or_default());
@@ -128,14 +146,28 @@ impl Home {
         self.call(plugin, "echo", &json!({"text": "hi"}), options)
     }
 
-    /// Runs the command at a terminal of its own.
-    pub(super) fn at_terminal(&self, mut command: Command) -> Terminal {
+    /// Runs the command with these arguments at a terminal of its own, without colours.
+    pub(super) fn plainly_at_terminal(&self, args: Vec<String>) -> Terminal {
+        let mut command = self.command(args);
+        command.env("NO_COLOR", "1");
+        self.at_terminal(command)
+    }
+
+    /// Runs the command at a terminal of its own, which does not say how wide it is.
+    pub(super) fn at_terminal(&self, command: Command) -> Terminal {
+        self.at_terminal_of(0, command)
+    }
+
+    /// Runs the command at a terminal of its own with so many columns.
+    pub(super) fn at_terminal_of(&self, columns: u16, mut command: Command) -> Terminal {
         use rustix::fs::{Mode, OFlags, open};
         use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+        use rustix::termios::{Winsize, tcsetwinsize};
 
         let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&ours).unwrap();
         unlockpt(&ours).unwrap();
+        tcsetwinsize(&ours, Winsize { ws_row: 0, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
         let theirs: OwnedFd = open(ptsname(&ours, Vec::new()).unwrap().as_c_str(), flags, Mode::empty()).unwrap();
         command.stdin(theirs.try_clone().unwrap()).stdout(theirs.try_clone().unwrap()).stderr(theirs);
@@ -153,9 +185,7 @@ impl Home {
 
     /// Calls `stage` with these actions at a terminal, without colours.
     pub(super) fn staging_at_terminal(&self, actions: &Value) -> Terminal {
-        let mut command = self.command(stage(actions, &[]));
-        command.env("NO_COLOR", "1");
-        self.at_terminal(command)
+        self.plainly_at_terminal(stage(actions, &[]))
     }
 }
 
@@ -169,6 +199,11 @@ pub(super) fn call(plugin: &Path, tool: &str, params: &Value, options: &[&str]) 
 /// The arguments of a call of `stage`.
 pub(super) fn stage(actions: &Value, options: &[&str]) -> Vec<String> {
     call(&plugin(Fixture::Stage), "stage", &json!({"actions": actions}), options)
+}
+
+/// The arguments of a call of `ask` with these parameters and options.
+pub(super) fn ask(params: &Value, options: &[&str]) -> Vec<String> {
+    call(&plugin(Fixture::Asks), "ask", params, options)
 }
 
 /// An action whose apply and reject return a text.
@@ -350,6 +385,14 @@ fn mask_ids(value: &mut Value) {
     }
 }
 
+/// How a terminal treats what is typed and what is written.
+pub(super) type Modes = (InputModes, OutputModes, LocalModes);
+
+fn modes(terminal: &File) -> Modes {
+    let modes = tcgetattr(terminal).unwrap();
+    (modes.input_modes, modes.output_modes, modes.local_modes)
+}
+
 /// A command at a terminal.
 pub(super) struct Terminal {
     screen: Reader,
@@ -387,13 +430,25 @@ impl Terminal {
         self.at(PROMPT, &format!("{answer}\n"));
     }
 
+    /// How the terminal treats what is typed and what is written.
+    pub(super) fn modes(&self) -> Modes {
+        modes(&self.keys)
+    }
+
     /// What was on the screen in the end, with one kind of line's end, and the exit code.
     pub(super) fn end(self) -> (i32, String) {
+        let (code, screen, _) = self.end_with_modes();
+        (code, screen)
+    }
+
+    /// The same, with how the terminal is left.
+    pub(super) fn end_with_modes(self) -> (i32, String, Modes) {
         let Self { screen, keys, running } = self;
         let screen = screen.rest();
+        let modes = modes(&keys);
         drop(keys);
         let ran = running.end();
-        (ran.code(), ran.masked(&screen.replace("\r\n", "\n")))
+        (ran.code(), ran.masked(&screen.replace("\r\n", "\n")), modes)
     }
 
     /// Compares all of it.
