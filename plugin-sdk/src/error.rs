@@ -41,6 +41,22 @@ impl ToolError {
         self
     }
 
+    /// The same failure, whose message begins with what it is about, such as a path: `notes.txt: permission denied`.
+    ///
+    /// ```
+    /// # use std::{fs, path::Path};
+    /// # use toolhost_plugin_sdk::ToolError;
+    /// fn read(path: &Path) -> Result<String, ToolError> {
+    ///     fs::read_to_string(path).map_err(|error| ToolError::from(error).context(path.display()))
+    /// }
+    /// # assert!(read(Path::new("absent")).unwrap_err().message().starts_with("absent: "));
+    /// ```
+    #[must_use]
+    pub fn context(mut self, what: impl fmt::Display) -> Self {
+        self.failure.message = format!("{what}: {}", self.failure.message);
+        self
+    }
+
     /// The message.
     #[must_use]
     pub fn message(&self) -> &str {
@@ -145,5 +161,11 @@ mod tests {
         let error = ToolError::from(Failure::new("moved").with_code(STALE));
         assert_eq!((error.message(), error.code()), ("moved", Some(STALE)));
         assert_eq!(ToolError::stale("moved"), error);
+    }
+
+    #[test]
+    fn what_a_failure_is_about_stands_before_its_message() {
+        let error = ToolError::stale("is gone").context("a.txt");
+        assert_eq!((error.message(), error.code()), ("a.txt: is gone", Some(STALE)));
     }
 }
