@@ -47,7 +47,7 @@ async fn every_violation_is_reported_by_its_place_before_the_tool_runs() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_number_that_the_schema_takes_and_the_tool_cannot_hold_is_refused_as_a_parameter() {
-    let expected = [at("", "invalid value: integer `4294967296`, expected u32")];
+    let expected = [at("", "the parameter `count`: invalid value: integer `4294967296`, expected u32")];
     assert_eq!(violations("updates", json!({"count": 4_294_967_296_u64})).await, expected);
 }
 
