@@ -117,7 +117,8 @@ impl CustomToolApi {
     ///
     /// # Errors
     ///
-    /// Where the host runs no programs for plugins, and where this one cannot be started.
+    /// Where the host runs no programs for plugins, with the code `refused-service`, and where this one cannot be
+    /// started, with the code `exec`. Either message names the program, and says what to mend.
     pub async fn exec<A: AsRef<OsStr>>(
         &self,
         command: impl AsRef<OsStr>,
