@@ -1,4 +1,4 @@
-use toolhost_core::service::{ExecRequest, ExecResult};
+use toolhost_core::service::{EXEC, ExecRequest, ExecResult, REFUSED_SERVICE};
 use toolhost_core::{Caller, Failure};
 
 /// What a program that a tool runs is to answer, without being run.
@@ -10,7 +10,7 @@ pub struct ExecReply {
 #[derive(Debug, Clone, PartialEq)]
 enum End {
     Ended(ExecResult),
-    Refused(String),
+    Failed(Failure),
     /// Runs until the call that asked is cancelled.
     Hangs,
 }
@@ -44,9 +44,15 @@ impl ExecReply {
         Self { end: End::Hangs }
     }
 
-    /// It cannot be started, or the host does not allow it: the tool gets an error with this message.
+    /// The host runs no programs: the tool gets an error with this message and the code `refused-service`.
     pub fn refused(message: impl Into<String>) -> Self {
-        Self { end: End::Refused(message.into()) }
+        Self { end: End::Failed(Failure::new(message).with_code(REFUSED_SERVICE)) }
+    }
+
+    /// It cannot be started, since it is not there or is no program: the tool gets an error with this message and the
+    /// code `exec`.
+    pub fn not_started(message: impl Into<String>) -> Self {
+        Self { end: End::Failed(Failure::new(message).with_code(EXEC)) }
     }
 
     /// What it writes on its standard error besides.
@@ -58,10 +64,19 @@ impl ExecReply {
         self
     }
 
+    /// It writes more than is kept: what it was said to write is the beginning.
+    #[must_use]
+    pub fn truncated(mut self) -> Self {
+        if let End::Ended(result) = &mut self.end {
+            result.truncated = true;
+        }
+        self
+    }
+
     pub(crate) async fn run(self, caller: Caller, _request: ExecRequest) -> Result<ExecResult, Failure> {
         match self.end {
             End::Ended(result) => Ok(result),
-            End::Refused(message) => Err(Failure::new(message)),
+            End::Failed(failure) => Err(failure),
             End::Hangs => {
                 caller.cancellation.cancelled().await;
                 let mut result = ExecResult::default();
@@ -89,4 +104,46 @@ pub enum UiReply {
     Type(&'static str),
     /// Would not answer, whatever the question.
     Dismiss,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use toolhost_plugin_sdk::prelude::*;
+
+    use crate::{ExecReply, TestKit};
+
+    struct Runs {
+        pi: CustomToolApi,
+    }
+
+    impl CustomTool for Runs {
+        const NAME: &'static str = "runs";
+        const LABEL: &'static str = "Runs";
+        const DESCRIPTION: &'static str = "Runs a program and says how that ended";
+        type Params = NoParams;
+
+        async fn execute(&self, _params: NoParams, _call: ToolCall) -> ToolResult {
+            let said = match self.pi.exec("a", ["b"], ExecOptions::new()).await {
+                Ok(ended) => format!("{} {} {}", ended.code, ended.killed, ended.truncated),
+                Err(error) => format!("{}: {}", error.code().unwrap_or_default(), error.message()),
+            };
+            Ok(said.into())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_program_ends_as_it_is_said_to() {
+        for (reply, said) in [
+            (ExecReply::stdout("out"), "0 false false"),
+            (ExecReply::stdout("out").truncated(), "0 false true"),
+            (ExecReply::failure(3, "why"), "3 false false"),
+            (ExecReply::killed(), "137 true false"),
+            (ExecReply::refused("not here"), "refused-service: not here"),
+            (ExecReply::not_started("no such program"), "exec: no such program"),
+        ] {
+            let kit = TestKit::builder().exec("a", reply).start(|pi| Runs { pi }).await.unwrap();
+            assert_eq!(kit.call("runs", json!({})).await.unwrap().to_text(), said);
+        }
+    }
 }
