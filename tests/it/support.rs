@@ -36,6 +36,13 @@ pub(crate) async fn host_of(fixtures: &[Fixture]) -> Host {
     host
 }
 
+/// A session of a host of this plugin alone.
+pub(crate) async fn session_with(plugin: Artifact, options: SessionOptions) -> Session {
+    let host = host([ARTIFACTS.path(plugin)]).await;
+    assert_eq!(texts(host.load_errors()), Vec::<String>::new());
+    open(&host, options).await
+}
+
 /// A session of this host, for which every tool can be made.
 pub(crate) async fn open(host: &Host, options: SessionOptions) -> Session {
     let opened = bounded(host.session(options)).await;

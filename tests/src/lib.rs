@@ -86,6 +86,12 @@ pub enum Artifact {
     BatchRename,
     /// The workspace's plugin `sql-query`.
     SqlQuery,
+    /// The workspace's plugin `http-fetch`.
+    HttpFetch,
+    /// The workspace's plugin `repo-stats`.
+    RepoStats,
+    /// The workspace's plugin `word-count`.
+    WordCount,
     /// The binary `toolhost`.
     Toolhost,
 }
@@ -138,6 +144,9 @@ impl Artifacts {
             Artifact::Released(plugin) => fixture(plugin, "fixtures").profile(Profile::Release).cdylib(),
             Artifact::BatchRename => ours("batch-rename").cdylib(),
             Artifact::SqlQuery => ours("sql-query").cdylib(),
+            Artifact::HttpFetch => ours("http-fetch").cdylib(),
+            Artifact::RepoStats => ours("repo-stats").cdylib(),
+            Artifact::WordCount => ours("word-count").cdylib(),
             Artifact::Toolhost => ours("toolhost").bin("toolhost"),
         };
         built.map_err(|error| format!("{error:#}"))
