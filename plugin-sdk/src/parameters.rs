@@ -35,12 +35,19 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> Parameters for T {
 
     /// A schema takes `1.0` for an integer, and serde does not.
     fn from_value(value: Value) -> Result<Self, ToolError> {
-        serde_json::from_value(integral(value)).map_err(|error| ToolError::new(error.to_string()).with_code(PARAMETERS))
+        serde_path_to_error::deserialize(integral(value)).map_err(|error| misfit(&error))
     }
 
     fn schema() -> Value {
         schema_of::<Self>()
     }
+}
+
+/// Which parameter does not fit, and why.
+fn misfit(error: &serde_path_to_error::Error<serde_json::Error>) -> ToolError {
+    let (path, why) = (error.path().to_string(), error.inner());
+    let text = if path == "." { why.to_string() } else { format!("the parameter `{path}`: {why}") };
+    ToolError::new(text).with_code(PARAMETERS)
 }
 
 /// The value with every whole number as an integer, where one can hold it.
@@ -78,9 +85,11 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_says_why_and_not_at_which_byte() {
+    fn what_does_not_fit_is_named_and_says_why_and_not_at_which_byte() {
+        let whole = Params::from_json(br#"{"n": 3}"#).unwrap_err();
+        assert_eq!(whole.message(), "missing field `x`");
         let failure = Params::from_json(br#"{"n": 3.5, "x": 1}"#).unwrap_err();
-        assert_eq!(failure.message(), "invalid type: floating point `3.5`, expected u32");
+        assert_eq!(failure.message(), "the parameter `n`: invalid type: floating point `3.5`, expected u32");
         assert_eq!(failure.code(), Some(PARAMETERS));
     }
 }

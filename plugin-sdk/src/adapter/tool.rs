@@ -107,38 +107,6 @@ fn parse_step(json: &[u8]) -> Result<SessionStep, Failure> {
     serde_json::from_slice(json).map_err(|error| Failure::new(format!("the session's step cannot be read: {error}")))
 }
 
-/// A schema takes `1.0` for an integer, and serde does not.
-fn parse_params<P: DeserializeOwned>(json: &[u8]) -> Result<P, Failure> {
-    serde_json::from_slice(json).or_else(|_| {
-        let value: Value = serde_json::from_slice(json).map_err(|error| Failure::new(error.to_string()))?;
-        serde_path_to_error::deserialize(integral(value)).map_err(|error| misfit(&error))
-    })
-}
-
-/// Which parameter does not fit, and why.
-fn misfit(error: &serde_path_to_error::Error<serde_json::Error>) -> Failure {
-    let (path, why) = (error.path().to_string(), error.inner());
-    let text = if path == "." { why.to_string() } else { format!("the parameter `{path}`: {why}") };
-    Failure::new(text).with_code(PARAMETERS)
-}
-
-/// The value with every whole number as an integer, where one can hold it.
-fn integral(value: Value) -> Value {
-    match value {
-        Value::Number(number) => match number.as_f64() {
-            #[allow(clippy::cast_possible_truncation)]
-            Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < MOST_EXACT => (float as i64).into(),
-            _ => Value::Number(number),
-        },
-        Value::Array(items) => items.into_iter().map(integral).collect(),
-        Value::Object(fields) => fields.into_iter().map(|(key, value)| (key, integral(value))).collect(),
-        other => other,
-    }
-}
-
-/// Below this, a float that is whole is exactly that integer.
-const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
-
 pub(super) struct ToolAdapter {
     /// Empty only while it is dropped.
     tool: Option<Arc<dyn ErasedTool>>,
@@ -200,32 +168,5 @@ impl Drop for ToolAdapter {
         if let Err(failure) = drop_guarded(self.tool.take()) {
             self.host.report("a tool was dropped and", &failure);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde::Deserialize;
-
-    #[derive(Debug, PartialEq, Deserialize)]
-    struct Params {
-        n: u32,
-        x: f64,
-    }
-
-    #[test]
-    fn a_whole_number_may_be_written_with_a_fraction() {
-        assert_eq!(parse_params::<Params>(br#"{"n": 3.0, "x": 2.0}"#).unwrap(), Params { n: 3, x: 2.0 });
-        assert_eq!(parse_params::<Params>(br#"{"n": 3, "x": 2.5}"#).unwrap(), Params { n: 3, x: 2.5 });
-    }
-
-    #[test]
-    fn what_does_not_fit_is_named_and_says_why_and_not_at_which_byte() {
-        let whole = parse_params::<Params>(br#"{"n": 3}"#).unwrap_err();
-        assert_eq!(whole.message, "missing field `x`");
-        let failure = parse_params::<Params>(br#"{"n": 3.5, "x": 1}"#).unwrap_err();
-        assert_eq!(failure.message, "the parameter `n`: invalid type: floating point `3.5`, expected u32");
-        assert_eq!(failure.code.as_deref(), Some(PARAMETERS));
     }
 }
