@@ -2,6 +2,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use toolhost_protocol::CreateRequest;
@@ -129,6 +130,35 @@ impl CustomToolApi {
         let request = options.into_request(&command, args);
         let result = self.inner.host.ask(context::current_call(), EXEC, &request).await?;
         Ok(ExecOutput::new(command, result))
+    }
+
+    /// Asks the host for a service of its own, by name: what the program that embeds the host offers beside programs and
+    /// a person. Names and parameters are that program's; one that has no such service answers with an error of the
+    /// code `unknown-service`.
+    ///
+    /// Belongs to the running call as [`exec`](Self::exec) does, and stops where the future is dropped.
+    ///
+    /// ```
+    /// # use toolhost_plugin_sdk::prelude::*;
+    /// # async fn forecast(pi: CustomToolApi) -> ToolResult {
+    /// #[derive(Deserialize)]
+    /// struct Forecast {
+    ///     degrees: f64,
+    /// }
+    /// let forecast: Forecast = pi.service("weather.forecast", &json!({"city": "Zurich"})).await?;
+    /// Ok(format!("{} degrees", forecast.degrees).into())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// What the service answers, that there is none of this name, and that its answer is no `T`.
+    pub async fn service<T: DeserializeOwned>(
+        &self,
+        name: &str,
+        parameters: &(impl Serialize + ?Sized),
+    ) -> Result<T, ToolError> {
+        Ok(self.inner.host.ask(context::current_call(), name, parameters).await?)
     }
 
     /// The person behind the session. Without one, questions are answered at once, by nothing or no.

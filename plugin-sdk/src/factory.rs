@@ -6,7 +6,7 @@ use crate::{AnyTool, CustomTool, CustomToolApi, DynamicTool, ToolError};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no factory of tools",
     label = "expected `fn(CustomToolApi) -> ...` that returns a tool, several, or a future or `Result` of those",
-    note = "return a type that implements `CustomTool`, a `Vec` or tuple of such, or `AnyTool` made by `tool(..)`"
+    note = "return a type that implements `CustomTool`, a `Vec` of such or a tuple of up to 12, or `AnyTool` made by `tool(..)`"
 )]
 pub trait CustomToolFactory<M>: Send + Sync + 'static {
     /// Whether it awaits, so that it needs the plugin's runtime.
@@ -31,13 +31,14 @@ where
     }
 }
 
-/// What a factory may return: a tool, an [`AnyTool`], a `Vec` or tuple of those, a `Result` of any, a future of any.
+/// What a factory may return: a tool, an [`AnyTool`], a `Vec` of those or a tuple of up to 12, a `Result` of any, a
+/// future of any.
 ///
 /// `M` only tells the forms apart; it is inferred.
 #[diagnostic::on_unimplemented(
     message = "a factory cannot return `{Self}`",
     label = "not a tool, nor several",
-    note = "return a type that implements `CustomTool`, a `Vec` or tuple of such, or `AnyTool` made by `tool(..)`"
+    note = "return a type that implements `CustomTool`, a `Vec` of such or a tuple of up to 12, or `AnyTool` made by `tool(..)`"
 )]
 pub trait IntoTools<M> {
     /// Whether it awaits.
@@ -180,6 +181,10 @@ tuples!(A MA, B MB, C MC, D MD, E ME);
 tuples!(A MA, B MB, C MC, D MD, E ME, F MF);
 tuples!(A MA, B MB, C MC, D MD, E ME, F MF, G MG);
 tuples!(A MA, B MB, C MC, D MD, E ME, F MF, G MG, H MH);
+tuples!(A MA, B MB, C MC, D MD, E ME, F MF, G MG, H MH, I MI);
+tuples!(A MA, B MB, C MC, D MD, E ME, F MF, G MG, H MH, I MI, J MJ);
+tuples!(A MA, B MB, C MC, D MD, E ME, F MF, G MG, H MH, I MI, J MJ, K MK);
+tuples!(A MA, B MB, C MC, D MD, E ME, F MF, G MG, H MH, I MI, J MJ, K MK, L ML);
 
 #[cfg(test)]
 mod tests {

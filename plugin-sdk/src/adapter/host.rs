@@ -52,7 +52,7 @@ impl HostLink {
     ) -> impl Future<Output = Result<T, Failure>> + Send + use<T, R>
     where
         T: DeserializeOwned,
-        R: Serialize,
+        R: Serialize + ?Sized,
     {
         let asked = encode(request).map(|json| self.host.call(call, service.into(), json.into()));
         async move { parse(&from_bytes(asked?.await)?) }

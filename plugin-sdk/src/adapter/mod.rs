@@ -28,7 +28,7 @@ fn failure_bytes(failure: &Failure) -> RVec<u8> {
     encode(failure).unwrap_or_default().into()
 }
 
-fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, Failure> {
+fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, Failure> {
     serde_json::to_vec(value).map_err(|error| Failure::new(format!("the result cannot be written as JSON: {error}")))
 }
 
