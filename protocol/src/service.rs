@@ -36,6 +36,8 @@ pub const SESSION: &str = "session";
 pub const UNKNOWN_SERVICE: &str = "unknown-service";
 /// The code of the failure that answers for a service which the host knows and does not grant.
 pub const REFUSED_SERVICE: &str = "refused-service";
+/// The code of the failure that answers for a service in which the host's own code panicked.
+pub const PANICKED_SERVICE: &str = "panicked-service";
 
 /// A program to run, without a shell between.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use toolhost_protocol::Failure;
 use toolhost_protocol::service::{
-    EXEC, SESSION_ABORT, SESSION_STATE, UI_CONFIRM, UI_INPUT, UI_NOTIFY, UI_SELECT, UI_SET_STATUS,
+    EXEC, PANICKED_SERVICE, SESSION_ABORT, SESSION_STATE, UI_CONFIRM, UI_INPUT, UI_NOTIFY, UI_SELECT, UI_SET_STATUS,
 };
 
 use super::{Caller, HostServices, UserInterface};
@@ -168,10 +168,13 @@ impl Request<'_> {
     }
 }
 
-/// Names the service in what its panic says; other failures are its own.
+/// Names the service in what its panic says; other failures are its own. The code is another one, since a tool that
+/// passes the failure on has not panicked itself.
 fn of_service(service: &str, failure: Failure) -> Failure {
     match failure.code.as_deref() {
-        Some("panic") => Failure::new(format!("the host's service `{service}` {}", failure.message)).with_code("panic"),
+        Some("panic") => {
+            Failure::new(format!("the host's service `{service}` {}", failure.message)).with_code(PANICKED_SERVICE)
+        }
         _ => failure,
     }
 }

@@ -157,7 +157,7 @@ async fn ask(session: &Session, service: &str, parameters: Value) -> Result<Valu
 }
 
 fn panicked(service: &str, message: &str) -> Result<Value, Failure> {
-    Err(Failure::new(format!("the host's service `{service}` panicked: {message}")).with_code("panic"))
+    Err(Failure::new(format!("the host's service `{service}` panicked: {message}")).with_code("panicked-service"))
 }
 
 #[tokio::test]
@@ -283,7 +283,7 @@ async fn a_panic_names_the_service() {
     assert_eq!(later, panicked("exec", "on purpose, later"));
     let notice = ask(&session, "ui.notify", json!({"message": "panic"})).await.unwrap_err();
     assert!(notice.message.starts_with("the host's service `ui.notify` panicked: assertion"), "{notice}");
-    assert_eq!(notice.code.as_deref(), Some("panic"));
+    assert_eq!(notice.code.as_deref(), Some("panicked-service"));
     // Nothing is broken by it.
     assert_eq!(ask(&session, "ui.notify", json!({"message": "m"})).await, Ok(Value::Null));
     while noted.recv().await.unwrap() != "m" {}
