@@ -25,6 +25,7 @@ mod released;
 mod rename;
 mod repo_stats;
 mod resolve;
+mod services;
 mod sessions;
 mod siblings;
 mod sql_query;

@@ -18,6 +18,25 @@ use toolhost_tests::{Artifact, Artifacts, FIXTURES, Fixture};
 
 pub(crate) const ARTIFACTS: Artifacts = Artifacts::new(env!("CARGO_TARGET_TMPDIR"));
 
+/// Runs each of these cases on both kinds of runtime that a host may have, as `case::current_thread` and
+/// `case::multi_thread`.
+macro_rules! on_every_runtime {
+    ($($case:ident),+ $(,)?) => {
+        $(mod $case {
+            #[tokio::test]
+            async fn current_thread() {
+                super::$case().await;
+            }
+
+            #[tokio::test(flavor = "multi_thread")]
+            async fn multi_thread() {
+                super::$case().await;
+            }
+        })+
+    };
+}
+pub(crate) use on_every_runtime;
+
 /// Builds a fixture.
 pub(crate) fn plugin(fixture: Fixture) -> PathBuf {
     ARTIFACTS.path(Artifact::Plugin(fixture))

@@ -67,6 +67,8 @@ fixtures! {
     Rude = "rude",
     /// A second plugin with a staging tool of its own, and a hidden tool.
     Second = "second",
+    /// Asks its host for everything that a plugin may ask for.
+    Services = "services",
     /// Needs a library beside it.
     Sibling = "sibling",
     /// Stages what its parameters say, which end as their parameters say.
