@@ -146,6 +146,13 @@ impl Registered {
     }
 }
 
+impl Registered {
+    /// The plugin that it comes from.
+    pub(crate) fn plugin(&self) -> Option<&str> {
+        self.tool.origin().map(|origin| origin.plugin.as_str())
+    }
+}
+
 /// Tools in the order in which they were registered.
 #[derive(Clone, Default)]
 pub(crate) struct ToolList {

@@ -3,7 +3,7 @@ use std::sync::Arc;
 pub use toolhost_abi::linked::LinkedPlugin;
 
 use crate::CustomToolFactory;
-use crate::adapter::create_linked;
+use crate::adapter::{Kept, create_linked};
 use crate::plugin::Plugin;
 
 /// A plugin that is linked into its host's program instead of being a file: what
@@ -27,7 +27,7 @@ use crate::plugin::Plugin;
 pub fn link<M: 'static, F: CustomToolFactory<M>>(name: &str, version: &str, factory: F) -> LinkedPlugin {
     let kept: &'static str = Box::leak(name.into());
     let plugin: &'static Plugin = Box::leak(Box::new(Plugin::linked(kept)));
-    let factory = Arc::new(factory);
+    let factory = Arc::new(Kept::new(factory));
     LinkedPlugin::from_create(name, version, move |host, request| create_linked(plugin, host, request, &factory))
 }
 

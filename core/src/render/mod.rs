@@ -78,10 +78,14 @@ impl ToolSet {
             let session = self.session().upgrade()?;
             (session.runtime().clone(), session.limits().render)
         };
-        match runtime.spawn(in_time(tool, request, limit)).await {
+        match runtime.spawn(in_time(tool.clone(), request, limit)).await {
             Ok(Ok(lines)) => lines,
             Ok(Err(failure)) => {
-                tracing::warn!(tool = name, "a tool cannot render, so that the host does: {failure}");
+                tracing::warn!(
+                    plugin = tool.plugin(),
+                    tool = name,
+                    "a tool cannot render, so that the host does: {failure}"
+                );
                 None
             }
             Err(_runtime_gone) => None,

@@ -86,15 +86,18 @@ impl Session {
 
 /// On a thread that the tool may block, so that neither the limit nor the other tools depend on it.
 async fn tell(tool: Arc<Registered>, step: SessionStep, limit: Duration, runtime: Handle) {
-    let name = tool.definition.name.clone();
+    let (name, plugin) = (tool.definition.name.clone(), tool.plugin().map(str::to_owned));
     let inner = runtime.clone();
     let telling = runtime
         .spawn_blocking(move || inner.block_on(async { timeout(limit, caught(|| tool.tool.on_session(step))).await }));
     match timeout(limit, telling).await {
         Ok(Ok(Ok(Ok(())))) | Ok(Err(_)) => {}
-        Ok(Ok(Ok(Err(failure)))) => tracing::warn!(tool = name, "a tool failed at a step of its session: {failure}"),
+        Ok(Ok(Ok(Err(failure)))) => {
+            tracing::warn!(plugin, tool = name, "a tool failed at a step of its session: {failure}")
+        }
         Ok(Ok(Err(_elapsed))) | Err(_elapsed) => {
             tracing::warn!(
+                plugin,
                 tool = name,
                 seconds = limit.as_secs_f64(),
                 "a tool takes too long for a step of its session"

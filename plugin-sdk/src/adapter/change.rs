@@ -15,12 +15,13 @@ use crate::pending::StagedChange;
 pub(super) struct ChangeAdapter<C> {
     /// Empty only while it is dropped.
     change: Option<Arc<C>>,
+    label: String,
     host: HostLink,
 }
 
 impl<C: StagedChange> ChangeAdapter<C> {
-    pub(super) fn new(host: HostLink, change: C) -> Self {
-        Self { change: Some(Arc::new(change)), host }
+    pub(super) fn new(host: HostLink, label: String, change: C) -> Self {
+        Self { change: Some(Arc::new(change)), label, host }
     }
 
     fn run<T, F, Fut>(&self, reason: RVec<u8>, callback: F) -> FfiFuture<Bytes>
@@ -53,7 +54,7 @@ impl<C: StagedChange> Change for ChangeAdapter<C> {
 impl<C> Drop for ChangeAdapter<C> {
     fn drop(&mut self) {
         if let Err(failure) = drop_guarded(self.change.take()) {
-            self.host.report("a pending action was dropped and", &failure);
+            self.host.report(&format!("the pending action {:?} was dropped and", self.label), &failure);
         }
     }
 }

@@ -1,4 +1,3 @@
-use std::borrow::Borrow;
 use std::sync::Arc;
 
 use serde_json::json;
@@ -10,7 +9,7 @@ use toolhost_abi::root::Created;
 use toolhost_abi::tool::ToolObject;
 use toolhost_protocol::{CreateRequest, Failure};
 
-use super::guard::{GuardedFuture, NeedsRuntime, guarded};
+use super::guard::{GuardedFuture, NeedsRuntime, drop_guarded, guarded};
 use super::host::HostLink;
 use super::tool::ToolAdapter;
 use super::{encode, failure_bytes};
@@ -29,7 +28,7 @@ where
 {
     // Not under the guard: it is not the author's code, and what it sets up is what reports a panic.
     plugin.connect(&host);
-    run::<M, F, F>(plugin, host, request, make)
+    run(plugin, host, request, move || Arc::new(Kept::new(make())))
 }
 
 /// Runs the factory of a plugin that is part of its host's program.
@@ -37,32 +36,51 @@ pub(crate) fn create_linked<M, F>(
     plugin: &'static Plugin,
     host: HostObject,
     request: RVec<u8>,
-    factory: &Arc<F>,
+    factory: &Arc<Kept<F>>,
 ) -> FfiFuture<Created>
 where
     F: CustomToolFactory<M>,
 {
     let factory = factory.clone();
-    run::<M, F, _>(plugin, host, request, move || factory)
+    run(plugin, host, request, move || factory)
 }
 
-fn run<M, F, B>(
+/// A factory, which may panic as it goes: what it made stands, and a host that drops a linked one hears nothing of it.
+pub(crate) struct Kept<F> {
+    /// Empty only while it is dropped.
+    factory: Option<F>,
+}
+
+impl<F> Kept<F> {
+    pub(crate) fn new(factory: F) -> Self {
+        Self { factory: Some(factory) }
+    }
+}
+
+impl<F> Drop for Kept<F> {
+    fn drop(&mut self) {
+        // The panic itself is on record: by the hook of the plugin, or of the program that it is linked into.
+        let _ = drop_guarded(self.factory.take());
+    }
+}
+
+fn run<M, F>(
     plugin: &'static Plugin,
     host: HostObject,
     request: RVec<u8>,
-    make: impl FnOnce() -> B + Send + 'static,
+    make: impl FnOnce() -> Arc<Kept<F>> + Send + 'static,
 ) -> FfiFuture<Created>
 where
     F: CustomToolFactory<M>,
-    B: Borrow<F> + Send + Sync + 'static,
 {
     let host = HostLink::new(plugin, host);
     let work = async move {
         let request: CreateRequest = serde_json::from_slice(&request)
             .map_err(|error| Failure::new(format!("the session cannot be read: {error}")))?;
         let api = CustomToolApi::new(host.clone(), request);
-        let factory = make();
-        let tools = factory.borrow().create(api).await.map_err(crate::ToolError::into_failure)?;
+        let kept = make();
+        let factory = kept.factory.as_ref().ok_or_else(|| Failure::new("the factory is gone"))?;
+        let tools = factory.create(api).await.map_err(crate::ToolError::into_failure)?;
         Ok(tools.into_iter().map(|tool| object(&host, tool)).collect::<RVec<_>>())
     };
     let runtime = if F::ASYNC { NeedsRuntime::Yes } else { NeedsRuntime::OnlyIfStarted };
@@ -79,7 +97,9 @@ where
 /// A tool as it crosses. One that cannot say what it is crosses too, with the reason, so that the others load.
 fn object(host: &HostLink, tool: AnyTool) -> ToolObject {
     let tool = tool.into_erased();
-    let definition = guarded(|| tool.definition()).and_then(|definition| encode(&definition));
+    let definition = guarded(|| tool.definition());
+    let name = definition.as_ref().map(|definition| definition.name.clone()).unwrap_or_default();
+    let definition = definition.and_then(|definition| encode(&definition));
     let definition = definition.unwrap_or_else(|failure| encode(&json!({ "failure": failure })).unwrap_or_default());
-    ToolObject::from_value(ToolAdapter::new(host.clone(), tool, definition), TD_Opaque)
+    ToolObject::from_value(ToolAdapter::new(host.clone(), tool, name, definition), TD_Opaque)
 }

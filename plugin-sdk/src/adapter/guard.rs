@@ -4,11 +4,12 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::thread::panicking;
 
 use pin_project_lite::pin_project;
 use toolhost_protocol::Failure;
 
-use crate::bridge::place_of_panic;
+use crate::bridge::{keep_place_of_panic, place_of_panic};
 use crate::context;
 use crate::plugin::Plugin;
 
@@ -16,9 +17,9 @@ pub(crate) use crate::plugin::NeedsRuntime;
 
 /// Runs author's code and turns a panic into a failure.
 pub(crate) fn guarded<R>(work: impl FnOnce() -> R) -> Result<R, Failure> {
-    // Of a panic that was caught before.
-    place_of_panic();
-    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
+    // Of a panic that was caught before, or of one that unwinds through here and has yet to say where it was.
+    let earlier = place_of_panic().filter(|_| panicking());
+    let outcome = catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
         let message = message(payload.as_ref());
         let text = match place_of_panic() {
             Some(place) => format!("panicked at {place}: {message}"),
@@ -26,7 +27,9 @@ pub(crate) fn guarded<R>(work: impl FnOnce() -> R) -> Result<R, Failure> {
         };
         discard(payload);
         Failure::new(text).with_code("panic")
-    })
+    });
+    keep_place_of_panic(earlier);
+    outcome
 }
 
 /// Drops something of the author's.

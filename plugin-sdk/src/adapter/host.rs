@@ -36,9 +36,9 @@ impl HostLink {
         head.source_tool_name = change.source_tool_name();
         head.details = change.details();
         head.depends_on = change.depends_on();
-        let head = encode(&head)?;
-        let change = ChangeObject::from_value(ChangeAdapter::new(self.clone(), change), TD_Opaque);
-        let answer = from_bytes(self.host.push_pending_action(call, head.into(), change))?;
+        let json = encode(&head)?;
+        let change = ChangeObject::from_value(ChangeAdapter::new(self.clone(), head.label, change), TD_Opaque);
+        let answer = from_bytes(self.host.push_pending_action(call, json.into(), change))?;
         Ok(parse::<PushReceipt>(&answer)?.id)
     }
 

@@ -6,8 +6,7 @@ mod guard;
 mod host;
 mod tool;
 
-pub(crate) use create::create;
-pub(crate) use create::create_linked;
+pub(crate) use create::{Kept, create, create_linked};
 pub(crate) use host::{CallLink, HostLink};
 pub(crate) use tool::{Concrete, Dynamic, ErasedTool};
 

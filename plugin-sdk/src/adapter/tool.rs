@@ -110,13 +110,15 @@ fn parse_step(json: &[u8]) -> Result<SessionStep, Failure> {
 pub(super) struct ToolAdapter {
     /// Empty only while it is dropped.
     tool: Option<Arc<dyn ErasedTool>>,
+    /// Empty where it could not say.
+    name: String,
     definition: RVec<u8>,
     host: HostLink,
 }
 
 impl ToolAdapter {
-    pub(super) fn new(host: HostLink, tool: Arc<dyn ErasedTool>, definition: Vec<u8>) -> Self {
-        Self { tool: Some(tool), definition: definition.into(), host }
+    pub(super) fn new(host: HostLink, tool: Arc<dyn ErasedTool>, name: String, definition: Vec<u8>) -> Self {
+        Self { tool: Some(tool), name, definition: definition.into(), host }
     }
 }
 
@@ -166,7 +168,8 @@ fn null() -> Bytes {
 impl Drop for ToolAdapter {
     fn drop(&mut self) {
         if let Err(failure) = drop_guarded(self.tool.take()) {
-            self.host.report("a tool was dropped and", &failure);
+            let tool = if self.name.is_empty() { "a tool".to_owned() } else { format!("the tool `{}`", self.name) };
+            self.host.report(&format!("{tool} was dropped and"), &failure);
         }
     }
 }

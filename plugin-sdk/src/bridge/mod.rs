@@ -19,7 +19,7 @@ use toolhost_protocol::LogRecord;
 use tracing::level_filters::LevelFilter;
 
 use crate::context;
-pub(crate) use panics::place_of_panic;
+pub(crate) use panics::{keep_place_of_panic, place_of_panic};
 
 /// A level as it crosses: 0 nothing, 1 error, to 5 trace.
 pub(crate) const ERROR: u8 = 1;

@@ -31,6 +31,11 @@ pub(crate) fn place_of_panic() -> Option<Place> {
     PLACE.try_with(Cell::take).ok().flatten()
 }
 
+/// Puts back what [`place_of_panic`] took.
+pub(crate) fn keep_place_of_panic(place: Option<Place>) {
+    let _ = PLACE.try_with(|last| last.set(place));
+}
+
 /// Instead of the standard library's text on the host's standard error, a panic is a record in the host's log.
 pub(super) fn install(name: &'static str, sender: Sender) {
     panic::set_hook(Box::new(move |info| {
