@@ -1,12 +1,16 @@
 //! What a factory may do, apart from the panics.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::json;
-use toolhost_loader::{Host, LoadLimits, SessionOptions};
+use toolhost_loader::{Host, LoadLimits, Session, SessionOptions};
+use toolhost_plugin_sdk::prelude::{AnyTool, CustomTool, CustomToolApi, ToolError, tool};
+use toolhost_plugin_sdk::{CustomToolFactory, link};
 use toolhost_tests::Fixture;
 
 use crate::support::{ARTIFACTS, host_of, open, place, plugin, texts};
+use tools::Named;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_factory_may_await() {
@@ -65,4 +69,110 @@ async fn give_up() {
     );
     assert_eq!(texts(&opened.errors), [text]);
     assert!(opened.session.tools().is_empty());
+}
+
+/// The names of a session's tools, each of which says its own.
+async fn names(session: &Session) -> Vec<String> {
+    let names: Vec<String> = session.tools().all().map(|tool| tool.name.clone()).collect();
+    for name in &names {
+        assert_eq!(session.call(name, json!({})).await.unwrap().to_text(), *name);
+    }
+    names
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_factory_returns_every_form_one_within_the_other() {
+    let host = host_of(&[Fixture::Forms]).await;
+    let session = open(&host, SessionOptions::new("a")).await;
+    let expected =
+        ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen"];
+    assert_eq!(names(&session).await, expected);
+
+    let opened = host.session(SessionOptions::new("fails")).await;
+    let text = format!(
+        "{}: the factory of `forms` failed: no licence; mend what the message names, or ask the plugin's author (TH0701)",
+        plugin(Fixture::Forms).display()
+    );
+    assert_eq!(texts(&opened.errors), [text]);
+}
+
+#[path = "../fixtures/forms/src/tools.rs"]
+mod tools;
+
+/// The names of the tools that a factory makes for a session, or why it makes none. It is linked: a file has but one.
+async fn made<M: 'static>(factory: impl CustomToolFactory<M>) -> Result<Vec<String>, String> {
+    let host = Host::builder().linked(link("linked", "1.0.0", factory)).build().await.unwrap();
+    let opened = host.session(SessionOptions::new("an id")).await;
+    match &opened.errors[..] {
+        [] => Ok(names(&opened.session).await),
+        [error] => Err(error.kind.to_string()),
+        errors => panic!("{errors:?}"),
+    }
+}
+
+fn function(_: CustomToolApi) -> tools::One {
+    tools::One
+}
+
+async fn later(_: CustomToolApi) -> Result<(tools::One, Vec<AnyTool>), ToolError> {
+    tokio::task::yield_now().await;
+    Ok((tools::One, vec![tool(Named("two"))]))
+}
+
+fn hidden_type(_: CustomToolApi) -> impl CustomTool {
+    tools::One
+}
+
+fn future(_: CustomToolApi) -> impl Future<Output = tools::One> + Send {
+    async { tools::One }
+}
+
+async fn fails(_: CustomToolApi) -> Result<tools::One, std::io::Error> {
+    Err(std::io::Error::other("no key"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_form_is_a_factory() {
+    let one = Ok(vec!["one".to_owned()]);
+    assert_eq!(made(function).await, one);
+    assert_eq!(made(hidden_type).await, one);
+    assert_eq!(made(future).await, one);
+    assert_eq!(made(|_: CustomToolApi| tools::One).await, one);
+    assert_eq!(made(async |_: CustomToolApi| tools::One).await, one);
+    assert_eq!(made(|_: CustomToolApi| async { tools::One }).await, one);
+    assert_eq!(made(|_: CustomToolApi| tool(tools::One)).await, one);
+    assert_eq!(made(|_: CustomToolApi| (tools::One,)).await, one);
+    assert_eq!(made(|_: CustomToolApi| vec![tools::One]).await, one);
+    assert_eq!(made(|_: CustomToolApi| vec![tool(tools::One)]).await, one);
+    assert_eq!(made(|_: CustomToolApi| Ok::<_, ToolError>(tools::One)).await, one);
+    assert_eq!(made(async |_: CustomToolApi| Ok::<_, std::fmt::Error>(vec![tools::One])).await, one);
+    assert_eq!(made(|_: CustomToolApi| Named("one")).await, one);
+    assert_eq!(made(async |_: CustomToolApi| vec![tool(Named("one"))]).await, one);
+
+    let two = Ok(vec!["one".to_owned(), "two".to_owned()]);
+    assert_eq!(made(later).await, two);
+    assert_eq!(made(|_: CustomToolApi| (tools::One, Named("two"))).await, two);
+    assert_eq!(made(|_: CustomToolApi| vec![Named("one"), Named("two")]).await, two);
+    assert_eq!(made(|_: CustomToolApi| vec![tool(tools::One), tool(Named("two"))]).await, two);
+
+    assert_eq!(made(|_: CustomToolApi| Vec::<AnyTool>::new()).await, Ok(vec![]));
+    let failed = |text: &str| Err(format!("the factory of `linked` failed: {text}"));
+    assert_eq!(made(fails).await, failed("no key"));
+    assert_eq!(made(|_: CustomToolApi| Err::<tools::One, _>("no luck")).await, failed("no luck"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_factory_runs_once_for_each_session_and_keeps_what_it_captured() {
+    let runs = Arc::new(Mutex::new(Vec::new()));
+    let seen = runs.clone();
+    let factory = move |pi: CustomToolApi| {
+        seen.lock().unwrap().push(pi.session_id().to_owned());
+        tools::One
+    };
+    let host = Host::builder().linked(link("linked", "1.0.0", factory)).build().await.unwrap();
+    assert!(runs.lock().unwrap().is_empty());
+    for id in ["a", "b"] {
+        assert_eq!(names(&open(&host, SessionOptions::new(id)).await).await, ["one"]);
+    }
+    assert_eq!(*runs.lock().unwrap(), ["a", "b"]);
 }

@@ -3,11 +3,14 @@
 // A case fails where something cannot be had; its helpers do too.
 #![allow(clippy::unwrap_used)]
 
+mod asyncs;
 mod calls;
 mod cli;
 mod compatibility;
 mod copies;
+mod dynamic;
 mod ends;
+mod errors;
 mod factories;
 mod files;
 mod fixtures;
@@ -17,6 +20,7 @@ mod in_process;
 mod interface;
 mod journal;
 mod life;
+mod linked;
 mod logging;
 mod mistakes;
 mod names;
@@ -31,6 +35,8 @@ mod siblings;
 mod sql_query;
 mod steering;
 mod support;
+mod surface;
 mod tokio_inside;
+mod tool_call;
 mod turns;
 mod word_count;

@@ -37,16 +37,24 @@ macro_rules! fixtures {
 fixtures! {
     /// Asks its host for whatever its parameters say, and renders likewise.
     Asks = "asks",
+    /// Uses everything of tokio that wants a runtime, wherever its code runs.
+    Asyncs = "asyncs",
     /// Leaves a file beside itself as soon as it is opened.
     Constructor = "constructor",
+    /// Tools that are made from the plugin's settings.
+    Dynamic = "dynamic",
     /// A tool that does nothing.
     Empty = "empty",
+    /// Fails with errors of every kind.
+    Errors = "errors",
     /// A factory that awaits, and ends as the session's id says.
     Factory = "factory",
     /// What every release carries for the hosts of later ones.
     Lasting = "lasting",
     /// Built for an imagined next version of the interface.
     Later = "later",
+    /// A factory that returns every form that a factory may return.
+    Forms = "forms",
     /// Keeps a log of its session, waits at gates, and depends on files.
     Life = "life",
     /// Logs in every way that a plugin can.
@@ -73,6 +81,8 @@ fixtures! {
     Sibling = "sibling",
     /// Stages what its parameters say, which end as their parameters say.
     Stage = "stage",
+    /// Everything that a tool can say of itself.
+    Surface = "surface",
 }
 
 /// Something to build.
