@@ -83,6 +83,13 @@ impl TestKitBuilder {
         self
     }
 
+    /// What the host's own service of this name is to answer next; several are answered in this order. A service
+    /// without an answer is unknown to the tools, as to a host that does not offer it.
+    pub fn service(self, name: impl Into<String>, answer: Value) -> Self {
+        self.script.lock().services.push_back((name.into(), answer));
+        self
+    }
+
     /// What a person answers to the next question; several are answered in this order. Without any answer there is
     /// nobody to ask, unless [`with_ui`](Self::with_ui) says so.
     pub fn answer(self, reply: UiReply) -> Self {

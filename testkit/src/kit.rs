@@ -159,6 +159,12 @@ impl TestKit {
         self.exec_calls().iter().map(ExecCall::line).collect()
     }
 
+    /// What the tools asked of the host's own services, by name, the oldest first.
+    #[must_use]
+    pub fn service_calls(&self) -> Vec<(String, Value)> {
+        self.script.lock().service_calls.clone()
+    }
+
     /// The questions that the tools asked a person, the oldest first.
     #[must_use]
     pub fn questions(&self) -> Vec<Question> {

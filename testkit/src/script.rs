@@ -4,8 +4,10 @@ use std::collections::VecDeque;
 use std::future::ready;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use serde_json::Value;
 use toolhost_core::service::{
-    ExecRequest, ExecResult, NoticeLevel, SessionState, UiConfirm, UiInput, UiNotice, UiSelect, UiStatus,
+    ExecRequest, ExecResult, NoticeLevel, SessionState, UNKNOWN_SERVICE, UiConfirm, UiInput, UiNotice, UiSelect,
+    UiStatus,
 };
 use toolhost_core::{BoxFuture, Caller, Failure, HostServices, LocalExec, UserInterface};
 
@@ -20,9 +22,11 @@ pub(crate) struct State {
     pub(crate) has_ui: bool,
     pub(crate) runs_programs: bool,
     pub(crate) replies: VecDeque<(String, ExecReply)>,
+    pub(crate) services: VecDeque<(String, Value)>,
     pub(crate) answers: VecDeque<UiReply>,
     pub(crate) queued_messages: u32,
     pub(crate) exec_calls: Vec<ExecCall>,
+    pub(crate) service_calls: Vec<(String, Value)>,
     pub(crate) questions: Vec<Question>,
     pub(crate) notices: Vec<(NoticeLevel, String)>,
     pub(crate) statuses: Vec<(String, Option<String>)>,
@@ -92,6 +96,17 @@ impl HostServices for Script {
 
     fn abort(&self, _caller: &Caller) {
         self.lock().aborts += 1;
+    }
+
+    fn call(&self, _caller: Caller, service: &str, parameters: Value) -> BoxFuture<Result<Value, Failure>> {
+        let mut state = self.lock();
+        state.service_calls.push((service.to_owned(), parameters));
+        let place = state.services.iter().position(|(name, _)| name == service);
+        let answer = place.and_then(|place| state.services.remove(place)).map(|(_, answer)| answer);
+        Box::pin(ready(answer.ok_or_else(|| {
+            let text = format!("the test has no answer of the service `{service}`; add `.service({service:?}, ..)`");
+            Failure::new(text).with_code(UNKNOWN_SERVICE)
+        })))
     }
 }
 

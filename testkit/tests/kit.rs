@@ -1,5 +1,8 @@
 //! The kit itself: what it records, what it answers, and that all else is as in a host.
 
+// A case fails where something cannot be had; its helpers do too.
+#![allow(clippy::unwrap_used)]
+
 use std::time::Duration;
 
 use tokio::time::sleep;
@@ -32,6 +35,7 @@ enum Step {
     Notify,
     Status(Option<String>),
     State,
+    Service(String),
     Abort,
     /// Until the call is cancelled.
     Wait,
@@ -92,6 +96,7 @@ impl Steps {
             Step::Notify => json!(ui.notify(NoticeLevel::Warning, "careful")),
             Step::Status(text) => json!(ui.set_status("progress", text.as_deref())),
             Step::State => json!(call.session_state().await?),
+            Step::Service(name) => self.pi.service(&name, &json!({"n": 1})).await?,
             Step::Abort => json!(call.abort()),
             Step::Wait => {
                 call.update("waits");
@@ -242,6 +247,18 @@ async fn programs_are_really_run_where_the_test_says_so() {
     let answers = came(&kit, json!([{"exec": ["sh", "-c", "echo $A; cat; pwd >&2; exit 3"]}, {"exec": ["git"]}])).await;
     let sub = format!("{}\n", kit.cwd().canonicalize().unwrap().join("sub").display());
     assert_eq!(answers, json!([["1\nin", sub, 3, false], ["scripted", "", 0, false]]));
+}
+
+#[tokio::test]
+async fn services_of_the_host_answer_as_the_test_says_and_are_recorded() {
+    let kit = TestKit::builder().service("a", json!(1)).service("b", json!(null)).service("a", json!([2]));
+    let kit = kit.start(factory).await.unwrap();
+    let asked = json!([{"service": "a"}, {"service": "a"}, {"service": "b"}]);
+    assert_eq!(came(&kit, asked).await, json!([1, [2], null]));
+    let text = "the test has no answer of the service `a`; add `.service(\"a\", ..)`";
+    assert_eq!(failure(&kit, json!([{"service": "a"}])).await, text);
+    let calls = ["a", "a", "b", "a"].map(|name| (name.to_owned(), json!({"n": 1})));
+    assert_eq!(kit.service_calls(), calls);
 }
 
 #[tokio::test]
