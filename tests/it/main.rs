@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod asyncs;
+mod allocator;
 mod calls;
 mod cli;
 mod compatibility;
@@ -21,6 +22,7 @@ mod interface;
 mod journal;
 mod life;
 mod linked;
+mod locals;
 mod logging;
 mod mistakes;
 mod names;

@@ -6,7 +6,8 @@ use std::pin::Pin;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -181,6 +182,24 @@ pub(crate) fn patch(path: &Path, changes: &[(&[u8], &[u8])]) {
 /// Polls once, so that the work begins, and wakes nobody.
 pub(crate) fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
     Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
+}
+
+/// The smallest executor: polls on this thread, and sleeps until it is woken.
+pub(crate) fn block_on<F: Future + Unpin>(future: &mut F) -> F::Output {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Arc::new(Unpark(std::thread::current())).into();
+    let mut context = Context::from_waker(&waker);
+    loop {
+        if let Poll::Ready(output) = Pin::new(&mut *future).poll(&mut context) {
+            return output;
+        }
+        std::thread::park();
+    }
 }
 
 /// Far more than anything takes here. It is no part of any case: it only ends one that would hang.

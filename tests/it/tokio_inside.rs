@@ -5,7 +5,7 @@ use tokio::runtime::Builder;
 use toolhost_loader::{EndReason, ResolveRequest, SessionOptions};
 use toolhost_tests::Fixture;
 
-use crate::support::{host_of, open, session, stage_one};
+use crate::support::{block_on, host_of, open, session, stage_one};
 
 async fn uses_tokio() {
     let directory = tempfile::tempdir().unwrap();
@@ -32,27 +32,9 @@ fn a_call_runs_on_any_executor() {
     let session = runtime.block_on(session());
     let directory = tempfile::tempdir().unwrap();
     let mut call = session.call("tokio", json!({"file": directory.path().join("file")}));
-    let result = std::thread::spawn(move || futures_executor(&mut call)).join().unwrap().unwrap();
+    let result = std::thread::spawn(move || block_on(&mut call)).join().unwrap().unwrap();
     assert_eq!(result.to_text(), "by tokio and a blocking thread");
-    assert_eq!(futures_executor(&mut Box::pin(session.end(EndReason::Shutdown))).discarded.len(), 0);
-}
-
-/// The smallest executor: polls on this thread, and sleeps until it is woken.
-fn futures_executor<F: Future + Unpin>(future: &mut F) -> F::Output {
-    struct Unpark(std::thread::Thread);
-    impl std::task::Wake for Unpark {
-        fn wake(self: std::sync::Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-    let waker = std::sync::Arc::new(Unpark(std::thread::current())).into();
-    let mut context = std::task::Context::from_waker(&waker);
-    loop {
-        if let std::task::Poll::Ready(output) = std::pin::Pin::new(&mut *future).poll(&mut context) {
-            return output;
-        }
-        std::thread::park();
-    }
+    assert_eq!(block_on(&mut Box::pin(session.end(EndReason::Shutdown))).discarded.len(), 0);
 }
 
 #[test]

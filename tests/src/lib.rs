@@ -39,6 +39,8 @@ fixtures! {
     Asks = "asks",
     /// Uses everything of tokio that wants a runtime, wherever its code runs.
     Asyncs = "asyncs",
+    /// Has an allocator of its own, and notices what is freed by another.
+    Allocator = "allocator",
     /// Leaves a file beside itself as soon as it is opened.
     Constructor = "constructor",
     /// Tools that are made from the plugin's settings.
@@ -57,6 +59,8 @@ fixtures! {
     Forms = "forms",
     /// Keeps a log of its session, waits at gates, and depends on files.
     Life = "life",
+    /// Leaves values in threads, and writes down when they are dropped.
+    Locals = "locals",
     /// Logs in every way that a plugin can.
     Logs = "logs",
     /// Does small pieces of work, to measure what a plugin adds to them.
