@@ -42,3 +42,4 @@ mod tokio_inside;
 mod tool_call;
 mod turns;
 mod word_count;
+mod versions;

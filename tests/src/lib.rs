@@ -89,6 +89,26 @@ fixtures! {
     Surface = "surface",
 }
 
+/// Versions of serde_json and tokio, other than the host's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Versions {
+    /// The oldest that the SDK takes.
+    Oldest,
+    /// Neither the oldest nor ours.
+    Between,
+}
+
+impl Versions {
+    /// The directory with their `Cargo.toml` and `Cargo.lock`.
+    #[must_use]
+    pub fn directory(self) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("versions").join(match self {
+            Self::Oldest => "oldest",
+            Self::Between => "between",
+        })
+    }
+}
+
 /// Something to build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Artifact {
@@ -98,6 +118,8 @@ pub enum Artifact {
     Aborting(Fixture),
     /// A fixture, as an author ships it.
     Released(Fixture),
+    /// The fixture `stage` with other versions of its dependencies.
+    Versions(Versions),
     /// The workspace's plugin `batch-rename`.
     BatchRename,
     /// The workspace's plugin `sql-query`.
@@ -158,6 +180,7 @@ impl Artifacts {
                 fixture(plugin, "fixtures-abort").config(r#"profile.dev.panic="abort""#).cdylib()
             }
             Artifact::Released(plugin) => fixture(plugin, "fixtures").profile(Profile::Release).cdylib(),
+            Artifact::Versions(versions) => self.below(versions.directory().join("Cargo.toml"), "versions").cdylib(),
             Artifact::BatchRename => ours("batch-rename").cdylib(),
             Artifact::SqlQuery => ours("sql-query").cdylib(),
             Artifact::HttpFetch => ours("http-fetch").cdylib(),
