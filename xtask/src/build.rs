@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context, Result, bail};
-use cargo_metadata::{Artifact, Message, Metadata, MetadataCommand, Package, PackageId, TargetKind};
+use cargo_metadata::{Artifact, Message, Metadata, MetadataCommand, Package, PackageId, Target, TargetKind};
 
 use crate::shell::command_line;
 
@@ -51,6 +51,7 @@ pub struct Build {
     profile: Profile,
     config: Vec<String>,
     locked: bool,
+    unified: bool,
 }
 
 impl Build {
@@ -63,6 +64,7 @@ impl Build {
             profile: Profile::default(),
             config: Vec::new(),
             locked: false,
+            unified: false,
         }
     }
 
@@ -96,6 +98,13 @@ impl Build {
         self
     }
 
+    /// Builds dependencies with the features that all members ask for together, as `cargo test --workspace` does:
+    /// what that has built is not built again. Not for a plugin, whose bytes it would change.
+    pub fn unified(mut self) -> Self {
+        self.unified = true;
+        self
+    }
+
     /// Builds the package's library and returns the path of its shared library.
     ///
     /// # Errors
@@ -113,6 +122,24 @@ impl Build {
     /// As [`cdylib`](Self::cdylib).
     pub fn bin(&self, name: &str) -> Result<PathBuf> {
         self.run(Wanted::Bin(name))
+    }
+
+    /// Builds one of the package's examples and returns its path.
+    ///
+    /// # Errors
+    ///
+    /// As [`cdylib`](Self::cdylib).
+    pub fn example(&self, name: &str) -> Result<PathBuf> {
+        self.run(Wanted::Example(name))
+    }
+
+    /// Builds one of the package's integration tests and returns its path.
+    ///
+    /// # Errors
+    ///
+    /// As [`cdylib`](Self::cdylib).
+    pub fn test(&self, name: &str) -> Result<PathBuf> {
+        self.run(Wanted::Test(name))
     }
 
     fn run(&self, wanted: Wanted<'_>) -> Result<PathBuf> {
@@ -156,10 +183,15 @@ impl Build {
         command
             .args(["build", "--message-format", "json-render-diagnostics", "--manifest-path"])
             .arg(&self.manifest_path);
-        command.args(["--package", &package.name]);
+        match self.unified {
+            true => command.arg("--workspace"),
+            false => command.args(["--package", &package.name]),
+        };
         match wanted {
             Wanted::Cdylib => command.arg("--lib"),
             Wanted::Bin(name) => command.args(["--bin", name]),
+            Wanted::Example(name) => command.args(["--example", name]),
+            Wanted::Test(name) => command.args(["--test", name]),
         };
         if self.profile == Profile::Release {
             command.arg("--release");
@@ -182,6 +214,8 @@ impl Build {
 enum Wanted<'a> {
     Cdylib,
     Bin(&'a str),
+    Example(&'a str),
+    Test(&'a str),
 }
 
 impl Wanted<'_> {
@@ -193,12 +227,12 @@ impl Wanted<'_> {
                 "package `{name}` makes no shared library; add `crate-type = [\"cdylib\"]` under [lib] in {}",
                 package.manifest_path
             ),
-            Self::Bin(bin) if !has(TargetKind::Bin).any(|target| target.name == bin) => {
-                let bins: Vec<_> = has(TargetKind::Bin).map(|target| target.name.as_str()).collect();
-                let bins = if bins.is_empty() { "none".to_owned() } else { bins.join(", ") };
-                bail!("package `{name}` has no binary `{bin}`; its binaries: {bins}")
+            Self::Cdylib => Ok(()),
+            Self::Bin(program) => among(name, ("binary", "binaries"), program, has(TargetKind::Bin)),
+            Self::Example(program) => among(name, ("example", "examples"), program, has(TargetKind::Example)),
+            Self::Test(program) => {
+                among(name, ("integration test", "integration tests"), program, has(TargetKind::Test))
             }
-            _ => Ok(()),
         }
     }
 
@@ -208,6 +242,12 @@ impl Wanted<'_> {
                 artifact.filenames.iter().find(|file| matches!(file.extension(), Some("so" | "dylib" | "dll")))
             }
             Self::Bin(name) if artifact.target.is_bin() && artifact.target.name == name => artifact.executable.as_ref(),
+            Self::Example(name) if artifact.target.is_example() && artifact.target.name == name => {
+                artifact.executable.as_ref()
+            }
+            Self::Test(name) if artifact.target.is_test() && artifact.target.name == name => {
+                artifact.executable.as_ref()
+            }
             _ => None,
         };
         path.map(|path| path.clone().into_std_path_buf())
@@ -219,8 +259,25 @@ impl fmt::Display for Wanted<'_> {
         match self {
             Self::Cdylib => f.write_str("shared library"),
             Self::Bin(name) => write!(f, "binary `{name}`"),
+            Self::Example(name) => write!(f, "example `{name}`"),
+            Self::Test(name) => write!(f, "integration test `{name}`"),
         }
     }
+}
+
+/// Fails where no target of this kind has the wanted name; the kind is named in singular and plural.
+fn among<'t>(
+    package: &str,
+    (one, several): (&str, &str),
+    wanted: &str,
+    targets: impl Iterator<Item = &'t Target>,
+) -> Result<()> {
+    let names: Vec<_> = targets.map(|target| target.name.as_str()).collect();
+    if names.contains(&wanted) {
+        return Ok(());
+    }
+    let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    bail!("package `{package}` has no {one} `{wanted}`; its {several}: {names}")
 }
 
 /// The wanted artifact of `package` among cargo's messages. A dependency may be a `cdylib` too, so the package decides.
@@ -243,11 +300,15 @@ pub(crate) fn metadata(manifest_path: &Path) -> Result<Metadata> {
     metadata.with_context(|| format!("could not read the workspace of {}", manifest_path.display()))
 }
 
+/// What turns on the checks of the GNU C library's heap. They are for what we test, and would slow down a compiler.
+pub(crate) const DEBUG_HEAP: [(&str, &str); 3] =
+    [("LD_PRELOAD", "libc_malloc_debug.so.0"), ("MALLOC_CHECK_", "3"), ("MALLOC_PERTURB_", "165")];
+
 /// The cargo that runs us, else the one on the path, without what an outer cargo has put into the environment.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")));
-    for (name, _) in env::vars_os() {
-        if is_from_outer_cargo(&name) {
+    for (name, value) in env::vars_os() {
+        if is_from_outer_cargo(&name) || is_of_debug_heap(&name, &value) {
             command.env_remove(name);
         }
     }
@@ -264,6 +325,11 @@ fn is_from_outer_cargo(name: &OsStr) -> bool {
     const PREFIXES: &[&str] = &["CARGO_BIN_EXE_", "CARGO_MANIFEST_", "CARGO_PKG_"];
     let name = name.to_string_lossy();
     NAMES.contains(&&*name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Whether this turns on the checks of the heap. What a person has set to something else stays.
+fn is_of_debug_heap(name: &OsStr, value: &OsStr) -> bool {
+    DEBUG_HEAP.iter().any(|(its, set)| name == *its && value == *set)
 }
 
 /// Runs cargo with its messages captured. A person at a terminal sees its progress; otherwise its output is shown only

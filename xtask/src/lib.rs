@@ -2,14 +2,18 @@
 //!
 //! [`build`] runs a cargo of its own and returns the artifact's path; the integration tests build their fixtures with
 //! it. [`plugins`], [`demo`], [`mod@bench`], [`model_check`], [`abi`] and [`released`] are the subcommands of `cargo xtask`.
+//! it. [`plugins`], [`demo`], [`mod@bench`], [`model_check`] and [`matrix`] are the subcommands of
+//! `cargo xtask`.
 
 pub mod abi;
 pub mod bench;
 pub mod build;
 pub mod demo;
+pub mod matrix;
 pub mod model_check;
 pub mod plugins;
 pub mod released;
+mod scenario;
 mod shell;
 
 use std::path::{Path, PathBuf};

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use xtask::{abi, bench, demo, model_check, plugins, released};
+use xtask::{bench, demo, matrix, model_check, plugins};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -21,6 +22,7 @@ use xtask::{abi, bench, demo, model_check, plugins, released};
         cargo xtask model-check     explore how threads may interleave in the core\n  \
         cargo xtask abi-check       compare the plugin interface with what was frozen of its version\n  \
         cargo xtask released-sdks   call a plugin of every release with today's host"
+        cargo xtask matrix          run a plugin that is built in many ways"
 )]
 struct Args {
     #[command(subcommand)]
@@ -49,6 +51,15 @@ enum Task {
     AbiFreeze,
     /// Builds a plugin with the SDK of every release, by its tag, and calls it with today's host
     ReleasedSdks,
+    /// Builds a plugin with many compiler settings and runs each in a host; prints a table
+    Matrix {
+        /// Only the two combinations that differ most
+        #[arg(long)]
+        slice: bool,
+        /// Only the combination with this name, as the table shows it
+        #[arg(long, value_name = "NAME")]
+        only: Option<String>,
+    },
     /// Runs the benches and prints each median, with its ratio to the group's peer and what was measured on
     Bench {
         /// Runs only the benchmarks whose GROUP/ENTRY contains this
@@ -78,6 +89,7 @@ fn run(task: Task) -> Result<()> {
         Task::AbiCheck => abi::check(&mut out, &abi::directory()),
         Task::AbiFreeze => abi::freeze(&mut out, &abi::directory()),
         Task::ReleasedSdks => released::run(&mut out),
+        Task::Matrix { slice, only } => matrix::run(&mut out, &matrix::Options { slice, only }),
         Task::Bench { filter, last } => bench::run(&mut out, &bench::Options { filter, last }),
     }
 }

@@ -18,6 +18,8 @@ fn workspace() -> tempfile::TempDir {
     write("upper/Cargo.toml", &format!("{}{both}[dependencies]\nbase = {{ path = \"../base\" }}\n", package("upper")));
     write("upper/src/lib.rs", "");
     write("upper/src/main.rs", "fn main() {}");
+    write("upper/examples/shown.rs", "fn main() {}");
+    write("upper/tests/checks.rs", "#[test] fn passes() {}");
     write("broken/Cargo.toml", &package("broken"));
     write("broken/src/main.rs", "fn main() { 1 + }");
     root
@@ -38,6 +40,15 @@ fn returns_the_files_of_the_named_package() {
 
     let program = build(&root, "upper").profile(Profile::Release).locked().bin("upper").unwrap();
     assert!(Command::new(program).status().unwrap().success());
+}
+
+#[test]
+fn examples_and_integration_tests_are_programs_too() {
+    let root = workspace();
+    assert!(Command::new(build(&root, "upper").example("shown").unwrap()).status().unwrap().success());
+    let output = Command::new(build(&root, "upper").test("checks").unwrap()).output().unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    assert!(stdout.contains("test passes ... ok"), "{stdout}");
 }
 
 fn library_name(name: &str) -> String {
@@ -66,6 +77,10 @@ fn says_what_there_is_instead_of_what_was_asked_for() {
     assert!(no_library.contains("makes no shared library; add `crate-type"), "{no_library}");
     let no_program = message(build(&root, "base").bin("base"));
     assert_eq!(no_program, "package `base` has no binary `base`; its binaries: none");
+    let no_example = message(build(&root, "upper").example("hidden"));
+    assert_eq!(no_example, "package `upper` has no example `hidden`; its examples: shown");
+    let no_test = message(build(&root, "upper").test("check"));
+    assert_eq!(no_test, "package `upper` has no integration test `check`; its integration tests: checks");
 }
 
 #[test]
@@ -100,4 +115,11 @@ fn keeps_what_steers_cargo_and_drops_what_describes_the_outer_package() {
     {
         assert!(!leaks(name), "{name}");
     }
+}
+
+#[test]
+fn a_compiler_runs_without_the_checks_of_the_heap() {
+    let leaks = |name: &str, value: &str| is_of_debug_heap(OsStr::new(name), OsStr::new(value));
+    assert!(leaks("LD_PRELOAD", "libc_malloc_debug.so.0") && leaks("MALLOC_CHECK_", "3"));
+    assert!(!leaks("LD_PRELOAD", "libsomething.so") && !leaks("MALLOC_CHECK_", "1") && !leaks("PATH", "3"));
 }
