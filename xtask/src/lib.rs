@@ -3,6 +3,7 @@
 //! [`build`] runs a cargo of its own and returns the artifact's path; the integration tests build their fixtures with
 //! it. [`plugins`], [`demo`], [`mod@bench`], [`model_check`], [`abi`] and [`released`] are the subcommands of `cargo xtask`.
 //! it. [`plugins`], [`demo`], [`mod@bench`], [`model_check`] and [`matrix`] are the subcommands of
+//! it. [`plugins`], [`demo`], [`mod@bench`], [`model_check`], [`matrix`] and [`memcheck`] are the subcommands of
 //! `cargo xtask`.
 
 pub mod abi;
@@ -10,6 +11,7 @@ pub mod bench;
 pub mod build;
 pub mod demo;
 pub mod matrix;
+pub mod memcheck;
 pub mod model_check;
 pub mod plugins;
 pub mod released;

@@ -7,6 +7,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 use xtask::{abi, bench, demo, model_check, plugins, released};
 use xtask::{bench, demo, matrix, model_check, plugins};
+use xtask::{bench, demo, matrix, memcheck, model_check, plugins};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -23,6 +24,8 @@ use xtask::{bench, demo, matrix, model_check, plugins};
         cargo xtask abi-check       compare the plugin interface with what was frozen of its version\n  \
         cargo xtask released-sdks   call a plugin of every release with today's host"
         cargo xtask matrix          run a plugin that is built in many ways"
+        cargo xtask matrix          run a plugin that is built in many ways\n  \
+        cargo xtask memcheck        look for invalid accesses and for what grows"
 )]
 struct Args {
     #[command(subcommand)]
@@ -60,6 +63,15 @@ enum Task {
         #[arg(long, value_name = "NAME")]
         only: Option<String>,
     },
+    /// Runs a plugin under valgrind, and counts what stays after many rounds of load, call, resolve and end
+    Memcheck {
+        /// Fewer rounds
+        #[arg(long)]
+        slice: bool,
+        /// Installs valgrind with apt-get where it is missing; needs root
+        #[arg(long)]
+        install: bool,
+    },
     /// Runs the benches and prints each median, with its ratio to the group's peer and what was measured on
     Bench {
         /// Runs only the benchmarks whose GROUP/ENTRY contains this
@@ -90,6 +102,7 @@ fn run(task: Task) -> Result<()> {
         Task::AbiFreeze => abi::freeze(&mut out, &abi::directory()),
         Task::ReleasedSdks => released::run(&mut out),
         Task::Matrix { slice, only } => matrix::run(&mut out, &matrix::Options { slice, only }),
+        Task::Memcheck { slice, install } => memcheck::run(&mut out, &memcheck::Options { slice, install }),
         Task::Bench { filter, last } => bench::run(&mut out, &bench::Options { filter, last }),
     }
 }
