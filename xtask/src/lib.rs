@@ -5,11 +5,14 @@
 //! it. [`plugins`], [`demo`], [`mod@bench`], [`model_check`] and [`matrix`] are the subcommands of
 //! it. [`plugins`], [`demo`], [`mod@bench`], [`model_check`], [`matrix`] and [`memcheck`] are the subcommands of
 //! `cargo xtask`.
+//! it. [`plugins`], [`demo`], [`mod@bench`], [`model_check`], [`matrix`], [`memcheck`] and [`malloc_check`] are the
+//! subcommands of `cargo xtask`.
 
 pub mod abi;
 pub mod bench;
 pub mod build;
 pub mod demo;
+pub mod malloc_check;
 pub mod matrix;
 pub mod memcheck;
 pub mod model_check;

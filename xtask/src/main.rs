@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 use xtask::{abi, bench, demo, model_check, plugins, released};
 use xtask::{bench, demo, matrix, model_check, plugins};
 use xtask::{bench, demo, matrix, memcheck, model_check, plugins};
+use xtask::{bench, demo, malloc_check, matrix, memcheck, model_check, plugins};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -25,7 +26,8 @@ use xtask::{bench, demo, matrix, memcheck, model_check, plugins};
         cargo xtask released-sdks   call a plugin of every release with today's host"
         cargo xtask matrix          run a plugin that is built in many ways"
         cargo xtask matrix          run a plugin that is built in many ways\n  \
-        cargo xtask memcheck        look for invalid accesses and for what grows"
+        cargo xtask memcheck        look for invalid accesses and for what grows\n  \
+        cargo xtask malloc-check    run the integration tests on a checked heap"
 )]
 struct Args {
     #[command(subcommand)]
@@ -72,6 +74,12 @@ enum Task {
         #[arg(long)]
         install: bool,
     },
+    /// Runs the integration tests with the checks of the GNU C library's heap
+    MallocCheck {
+        /// Only the tests in which most memory goes to and fro
+        #[arg(long)]
+        slice: bool,
+    },
     /// Runs the benches and prints each median, with its ratio to the group's peer and what was measured on
     Bench {
         /// Runs only the benchmarks whose GROUP/ENTRY contains this
@@ -103,6 +111,7 @@ fn run(task: Task) -> Result<()> {
         Task::ReleasedSdks => released::run(&mut out),
         Task::Matrix { slice, only } => matrix::run(&mut out, &matrix::Options { slice, only }),
         Task::Memcheck { slice, install } => memcheck::run(&mut out, &memcheck::Options { slice, install }),
+        Task::MallocCheck { slice } => malloc_check::run(&mut out, slice),
         Task::Bench { filter, last } => bench::run(&mut out, &bench::Options { filter, last }),
     }
 }
