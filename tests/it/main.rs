@@ -3,8 +3,8 @@
 // A case fails where something cannot be had; its helpers do too.
 #![allow(clippy::unwrap_used)]
 
-mod asyncs;
 mod allocator;
+mod asyncs;
 mod calls;
 mod cli;
 mod compatibility;
@@ -41,5 +41,5 @@ mod surface;
 mod tokio_inside;
 mod tool_call;
 mod turns;
-mod word_count;
 mod versions;
+mod word_count;

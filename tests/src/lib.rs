@@ -35,12 +35,12 @@ macro_rules! fixtures {
 }
 
 fixtures! {
+    /// Has an allocator of its own, and notices what is freed by another.
+    Allocator = "allocator",
     /// Asks its host for whatever its parameters say, and renders likewise.
     Asks = "asks",
     /// Uses everything of tokio that wants a runtime, wherever its code runs.
     Asyncs = "asyncs",
-    /// Has an allocator of its own, and notices what is freed by another.
-    Allocator = "allocator",
     /// Leaves a file beside itself as soon as it is opened.
     Constructor = "constructor",
     /// Tools that are made from the plugin's settings.
@@ -51,12 +51,12 @@ fixtures! {
     Errors = "errors",
     /// A factory that awaits, and ends as the session's id says.
     Factory = "factory",
+    /// A factory that returns every form that a factory may return.
+    Forms = "forms",
     /// What every release carries for the hosts of later ones.
     Lasting = "lasting",
     /// Built for an imagined next version of the interface.
     Later = "later",
-    /// A factory that returns every form that a factory may return.
-    Forms = "forms",
     /// Keeps a log of its session, waits at gates, and depends on files.
     Life = "life",
     /// Leaves values in threads, and writes down when they are dropped.

@@ -1,12 +1,8 @@
 //! What has to build plugins before it runs something.
 //!
 //! [`build`] runs a cargo of its own and returns the artifact's path; the integration tests build their fixtures with
-//! it. [`plugins`], [`demo`], [`mod@bench`], [`model_check`], [`abi`] and [`released`] are the subcommands of `cargo xtask`.
-//! it. [`plugins`], [`demo`], [`mod@bench`], [`model_check`] and [`matrix`] are the subcommands of
-//! it. [`plugins`], [`demo`], [`mod@bench`], [`model_check`], [`matrix`] and [`memcheck`] are the subcommands of
-//! `cargo xtask`.
-//! it. [`plugins`], [`demo`], [`mod@bench`], [`model_check`], [`matrix`], [`memcheck`] and [`malloc_check`] are the
-//! subcommands of `cargo xtask`.
+//! it. [`plugins`], [`demo`], [`mod@bench`], [`model_check`], [`abi`], [`released`], [`matrix`], [`memcheck`] and
+//! [`malloc_check`] are the subcommands of `cargo xtask`.
 
 pub mod abi;
 pub mod bench;

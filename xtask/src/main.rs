@@ -5,10 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use xtask::{abi, bench, demo, model_check, plugins, released};
-use xtask::{bench, demo, matrix, model_check, plugins};
-use xtask::{bench, demo, matrix, memcheck, model_check, plugins};
-use xtask::{bench, demo, malloc_check, matrix, memcheck, model_check, plugins};
+use xtask::{abi, bench, demo, malloc_check, matrix, memcheck, model_check, plugins, released};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -23,8 +20,7 @@ use xtask::{bench, demo, malloc_check, matrix, memcheck, model_check, plugins};
         cargo xtask bench abi_call  run the benches of one group\n  \
         cargo xtask model-check     explore how threads may interleave in the core\n  \
         cargo xtask abi-check       compare the plugin interface with what was frozen of its version\n  \
-        cargo xtask released-sdks   call a plugin of every release with today's host"
-        cargo xtask matrix          run a plugin that is built in many ways"
+        cargo xtask released-sdks   call a plugin of every release with today's host\n  \
         cargo xtask matrix          run a plugin that is built in many ways\n  \
         cargo xtask memcheck        look for invalid accesses and for what grows\n  \
         cargo xtask malloc-check    run the integration tests on a checked heap"
