@@ -98,7 +98,8 @@ fn places_of<'a>(text: &'a [u8], bytes: &'a [u8]) -> impl Iterator<Item = usize>
 
 /// A session with all of the plugins, on a runtime that is gone with its threads.
 fn idle(directory: &Path) -> Session {
-    let runtime = on(Builder::new_current_thread().enable_all());
+    // Without an IO driver, which the session would keep open beyond the runtime.
+    let runtime = on(Builder::new_current_thread().enable_time());
     runtime.block_on(async {
         let host = host([directory]).await;
         assert_eq!(texts(host.load_errors()), Vec::<String>::new());

@@ -2,7 +2,7 @@
 //
 // error: a factory cannot return `std::string::String`
 // label: not a tool, nor several
-// note: return a type that implements `CustomTool`, a `Vec` or tuple of such, or `AnyTool` made by `tool(..)`
+// note: return a type that implements `CustomTool`, a `Vec` of such or a tuple of up to 12, or `AnyTool` made by `tool(..)`
 use toolhost_plugin_sdk::prelude::*;
 
 export_plugin!(|pi: CustomToolApi| pi.session_id().to_owned());
