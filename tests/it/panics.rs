@@ -1,6 +1,7 @@
 //! A plugin may panic anywhere: its caller gets an error, and the host lives on.
 
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
@@ -202,27 +203,39 @@ fn panics_that_nobody_awaits_are_logged_with_plugin_tool_and_place() {
     });
 }
 
-/// Panics at whatever it is told.
-struct Panicking;
+/// Counts what it is told, and panics at it.
+#[derive(Clone, Default)]
+struct Panicking(Arc<AtomicUsize>);
 
-impl<S: Subscriber> Layer<S> for Panicking {
-    fn on_event(&self, event: &Event<'_>, _context: Context<'_, S>) {
-        assert_ne!(event.metadata().target(), "logs", "no log");
-    }
-
-    fn on_new_span(&self, _attributes: &Attributes<'_>, _id: &Id, _context: Context<'_, S>) {
-        panic!("no span");
+impl Panicking {
+    fn panic(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        panic!("no log");
     }
 }
 
-#[tokio::test]
-async fn a_log_of_the_host_that_panics_ends_with_the_record() {
-    let session = session_of(&[Fixture::Logs]).await;
-    let filter = EnvFilter::new("off,logs=info");
-    let _guard = tracing::subscriber::set_default(Registry::default().with(Panicking.with_filter(filter)));
-    for how in ["levels", "spans", "log"] {
-        assert!(!session.call("logs", json!({"how": how})).await.unwrap().is_error);
+impl<S: Subscriber> Layer<S> for Panicking {
+    fn on_event(&self, _event: &Event<'_>, _context: Context<'_, S>) {
+        self.panic();
     }
+
+    fn on_new_span(&self, _attributes: &Attributes<'_>, _id: &Id, _context: Context<'_, S>) {
+        self.panic();
+    }
+}
+
+#[test]
+fn a_log_of_the_host_that_panics_ends_with_the_record() {
+    in_process_of_its_own("panics::a_log_of_the_host_that_panics_ends_with_the_record", async {
+        let log = Panicking::default();
+        let filter = EnvFilter::new("off,logs=info");
+        tracing::subscriber::set_global_default(Registry::default().with(log.clone().with_filter(filter))).unwrap();
+        let session = session_of(&[Fixture::Logs]).await;
+        for (how, told) in [("levels", 3), ("log", 2), ("levels", 3)] {
+            assert!(!session.call("logs", json!({"how": how})).await.unwrap().is_error);
+            assert_eq!(log.0.swap(0, Ordering::Relaxed), told, "{how}");
+        }
+    });
 }
 
 #[derive(Clone, Default)]
