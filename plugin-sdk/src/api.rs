@@ -10,9 +10,9 @@ use toolhost_protocol::service::{EXEC, UI};
 
 use crate::adapter::HostLink;
 use crate::context;
-use crate::exec::{ExecOptions, ExecOutput};
+use crate::exec::{self, ExecOptions, ExecOutput};
 use crate::pending::{PendingActionId, StagedChange};
-use crate::{ToolError, Ui};
+use crate::{ToolError, Ui, code};
 
 /// What a factory is given: the session that its tools are made for, and the host behind it.
 ///
@@ -92,7 +92,7 @@ impl CustomToolApi {
             let path = error.path().to_string();
             let whose =
                 if path == "." { "the plugin's settings".to_owned() } else { format!("the plugin's setting `{path}`") };
-            ToolError::new(format!("{whose}: {}", error.inner())).with_code("config")
+            ToolError::new(format!("{whose}: {}", error.inner())).with_code(code::CONFIG)
         })
     }
 
@@ -106,7 +106,10 @@ impl CustomToolApi {
     /// [`ExecOutput::require_success`].
     ///
     /// Where the tool call that asks is cancelled, and where the future is dropped, the program is killed together with
-    /// all that it started.
+    /// all that it started. A cancelled run answers, as [`killed`](ExecOutput::killed); it does not fail.
+    ///
+    /// The output comes once the program has ended, not while it runs. A tool that wants to tell how far it is runs
+    /// several programs, each for a part of the work, with a [`ToolCall::update`](crate::ToolCall::update) after each.
     ///
     /// ```
     /// # use toolhost_plugin_sdk::prelude::*;
@@ -118,18 +121,18 @@ impl CustomToolApi {
     ///
     /// # Errors
     ///
-    /// Where the host runs no programs for plugins, with the code `refused-service`, and where this one cannot be
-    /// started, with the code `exec`. Either message names the program, and says what to mend.
+    /// Where the host runs no programs for plugins, with the code [`REFUSED_SERVICE`](code::REFUSED_SERVICE), and where
+    /// this one cannot be started, with the code [`EXEC`](code::EXEC). Either message names the program, and says what
+    /// to mend.
     pub async fn exec<A: AsRef<OsStr>>(
         &self,
         command: impl AsRef<OsStr>,
         args: impl IntoIterator<Item = A>,
         options: ExecOptions,
     ) -> Result<ExecOutput, ToolError> {
-        let command = command.as_ref().to_owned();
-        let request = options.into_request(&command, args);
+        let request = options.into_request(command.as_ref(), args);
         let result = self.inner.host.ask(context::current_call(), EXEC, &request).await?;
-        Ok(ExecOutput::new(command, result))
+        Ok(ExecOutput::new(exec::name(&request), result))
     }
 
     /// Asks the host for a service of its own, by name: what the program that embeds the host offers beside programs and

@@ -22,12 +22,16 @@ impl ToolError {
         Failure::new(message).into_tool_error()
     }
 
-    /// What an apply returns that found the world changed since its preview and did nothing.
+    /// What an apply returns that found the world changed since its preview and did nothing; its code is
+    /// [`STALE`](crate::code::STALE).
     pub fn stale(message: impl Into<String>) -> Self {
         Failure::new(message).with_code(STALE).into_tool_error()
     }
 
-    /// The same failure with a stable code, for programs.
+    /// The same failure with a stable code, for programs: one of [`code`](crate::code), or the plugin's own.
+    ///
+    /// A host passes on the code of an apply that failed. Of a call that failed its caller sees the text and the
+    /// details; the one code that makes a difference there is [`PARAMETERS`](crate::code::PARAMETERS).
     #[must_use]
     pub fn with_code(mut self, code: impl Into<String>) -> Self {
         self.failure.code = Some(code.into());

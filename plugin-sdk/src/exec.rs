@@ -1,5 +1,5 @@
 use std::borrow::Cow;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -58,7 +58,9 @@ impl ExecOptions {
         self
     }
 
-    /// Keeps so many bytes of each of its outputs; more is dropped. The host has a limit of its own.
+    /// Keeps so many bytes of each of its outputs; more is dropped, and [`ExecOutput::truncated`] says so.
+    ///
+    /// A host has a limit of its own, 10 MiB by default, which this can only lower.
     pub fn output_bytes(mut self, bytes: u64) -> Self {
         self.request.output_bytes = Some(bytes);
         self
@@ -77,6 +79,25 @@ impl ExecOptions {
 }
 
 /// How a program ended.
+///
+/// Where its call was cancelled, that is an output like any other: [`killed`](Self::killed), with what it had written by
+/// then. Nobody reads the call's result any more; what is told to a log or to a further caller should say so instead of
+/// blaming a time limit:
+///
+/// ```
+/// # use std::time::Duration;
+/// # use toolhost_plugin_sdk::prelude::*;
+/// # async fn test(pi: CustomToolApi, call: ToolCall) -> ToolResult {
+/// let limit = Duration::from_secs(60);
+/// let make = pi.exec("make", ["test"], ExecOptions::new().time_limit(limit)).await?;
+/// if make.killed && call.is_cancelled() {
+///     return Err("`make test` was stopped, since the call was cancelled".into());
+/// }
+/// if make.killed {
+///     return Err(format!("`make test` was killed, as it is after {} s", limit.as_secs()).into());
+/// }
+/// # Ok(make.stdout_text().into_owned().into()) }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExecOutput {
@@ -86,22 +107,24 @@ pub struct ExecOutput {
     pub stderr: Vec<u8>,
     /// Its exit code; 128 and the signal's number where one ended it. Never 0 where it was killed.
     pub code: i32,
-    /// Whether it was killed, at the time limit, on a cancellation or from elsewhere.
+    /// Whether it was killed: at the time limit, since the call was cancelled
+    /// ([`ToolCall::is_cancelled`](crate::ToolCall::is_cancelled) then says so), or from elsewhere.
     pub killed: bool,
     /// Whether output beyond the limit was dropped.
     pub truncated: bool,
-    command: OsString,
+    /// What messages call it.
+    name: String,
 }
 
 impl ExecOutput {
-    pub(crate) fn new(command: OsString, result: ExecResult) -> Self {
+    pub(crate) fn new(name: String, result: ExecResult) -> Self {
         Self {
             stdout: result.stdout.0,
             stderr: result.stderr.0,
             code: result.code,
             killed: result.killed,
             truncated: result.truncated,
-            command,
+            name,
         }
     }
 
@@ -127,7 +150,8 @@ impl ExecOutput {
     ///
     /// # Errors
     ///
-    /// What the program is, how it ended, and the last 2,000 bytes of its standard error.
+    /// What the program is, with its subcommand where it has one, how it ended, and the last 2,000 bytes of its standard
+    /// error: `` `git push` ended with code 1: … ``
     pub fn require_success(self) -> Result<Self, ToolError> {
         const SHOWN: usize = 2_000;
         if self.is_success() {
@@ -138,8 +162,26 @@ impl ExecOutput {
         let shown = stderr.trim_end();
         let tail = &shown[shown.ceil_char_boundary(shown.len().saturating_sub(SHOWN))..];
         let colon = if tail.is_empty() { "" } else { ": " };
-        Err(ToolError::new(format!("`{}` {how} {}{colon}{tail}", self.command.to_string_lossy(), self.code)))
+        Err(ToolError::new(format!("`{}` {how} {}{colon}{tail}", self.name, self.code)))
     }
+}
+
+/// What messages call a program: its name, and its first argument where that looks like a subcommand. Any other may be
+/// long, or nobody's business.
+pub(crate) fn name(request: &ExecRequest) -> String {
+    let command = request.command.as_os_str().to_string_lossy();
+    match request.args.first().and_then(|arg| str::from_utf8(&arg.0).ok()) {
+        Some(arg) if is_subcommand(arg) => format!("{command} {arg}"),
+        _ => command.into_owned(),
+    }
+}
+
+/// `push`, `rev-parse`, `test:unit`: short, of small letters, digits, `-`, `_` and `:`, and a letter first.
+fn is_subcommand(arg: &str) -> bool {
+    const LONGEST: usize = 20;
+    arg.len() <= LONGEST
+        && arg.starts_with(|c: char| c.is_ascii_lowercase())
+        && arg.chars().all(|c| matches!(c, 'a'..='z' | '0'..='9' | '-' | '_' | ':'))
 }
 
 #[cfg(test)]
@@ -150,7 +192,20 @@ mod tests {
     fn output(code: i32, killed: bool, stderr: &str) -> ExecOutput {
         let mut result = ExecResult::default();
         (result.code, result.killed, result.stderr) = (code, killed, stderr.into());
-        ExecOutput::new("git".into(), result)
+        ExecOutput::new("git".to_owned(), result)
+    }
+
+    #[test]
+    fn a_subcommand_is_named_and_no_other_argument() {
+        let named = |args: &[&str]| name(&ExecOptions::new().into_request(OsStr::new("git"), args));
+        for subcommand in ["push", "rev-parse", "test:unit", "x86_64"] {
+            assert_eq!(named(&[subcommand, "origin"]), format!("git {subcommand}"));
+        }
+        for other in ["", "-C", "--version", "a/b", "notes.txt", "a b", "Secret", "1234", "ä", "aaaaaaaaaaaaaaaaaaaaa"]
+        {
+            assert_eq!(named(&[other, "push"]), "git");
+        }
+        assert_eq!(named(&[]), "git");
     }
 
     #[test]

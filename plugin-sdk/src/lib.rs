@@ -477,6 +477,7 @@ mod api;
 mod bridge;
 mod call;
 mod changes;
+pub mod code;
 mod context;
 mod dynamic;
 mod error;

@@ -139,11 +139,14 @@ async fn what_git_cannot_answer_says_why() {
         (vec![ExecReply::refused(refused)], format!("repo_stats asks git: {refused}")),
         (vec![ExecReply::not_started(absent)], format!("repo_stats asks git: {absent}")),
         (vec![ExecReply::failure(128, no_repository)], format!("{here}: is in no git repository")),
-        (vec![ExecReply::failure(128, dubious)], format!("`git` ended with code 128: {}", dubious.trim_end())),
+        (
+            vec![ExecReply::failure(128, dubious)],
+            format!("`git rev-parse` ended with code 128: {}", dubious.trim_end()),
+        ),
         (vec![out(ROOT), ExecReply::failure(1, "")], format!("{here}: its repository has no commits yet")),
         (
             vec![out(ROOT), ExecReply::failure(128, "fatal: bad object HEAD")],
-            "`git` ended with code 128: fatal: bad object HEAD".to_owned(),
+            "`git rev-parse` ended with code 128: fatal: bad object HEAD".to_owned(),
         ),
         (vec![out(ROOT), out(HEAD), ExecReply::killed()], killed),
         (
