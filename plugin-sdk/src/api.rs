@@ -1,5 +1,5 @@
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -11,6 +11,7 @@ use toolhost_protocol::service::{EXEC, UI};
 use crate::adapter::HostLink;
 use crate::context;
 use crate::exec::{self, ExecOptions, ExecOutput};
+use crate::inside::resolve_inside;
 use crate::pending::{PendingActionId, StagedChange};
 use crate::{ToolError, Ui, code};
 
@@ -38,6 +39,33 @@ impl CustomToolApi {
     #[must_use]
     pub fn cwd(&self) -> &Path {
         &self.inner.session.cwd.0
+    }
+
+    /// Where a path that a model gave leads, if that is inside of the session's directory: absolute, and without
+    /// symbolic links. The directory itself counts as inside.
+    ///
+    /// A relative path starts at [`cwd`](Self::cwd). Links, `..` and absolute paths are fine as long as they end inside.
+    /// What the path leads to may be absent, such as a file to write; the directory that is to hold it may not.
+    ///
+    /// ```
+    /// # use toolhost_plugin_sdk::prelude::*;
+    /// # fn read(pi: &CustomToolApi, path: &str) -> ToolResult {
+    /// let file = pi.resolve_inside(path)?;
+    /// let text = std::fs::read_to_string(file).map_err(|error| ToolError::from(error).context(path))?;
+    /// # Ok(text.into()) }
+    /// ```
+    ///
+    /// This stops a model that is mistaken, and is no sandbox. It tells how things are at this moment: whoever may write
+    /// into the directory can put a link in the way right after. So an apply asks again. A tool that has to withstand
+    /// that opens its files relative to an open directory, as the crate cap-std does. The file system is asked at once:
+    /// where that may take long, call it on `spawn_blocking`.
+    ///
+    /// # Errors
+    ///
+    /// The path as it was given, and why: it ends outside, its directory does not exist, it is a link to what does not
+    /// exist, or what the system says.
+    pub fn resolve_inside(&self, path: impl AsRef<Path>) -> Result<PathBuf, ToolError> {
+        resolve_inside(self.cwd(), path.as_ref())
     }
 
     /// The directory in which the plugin's file was found, absolute.

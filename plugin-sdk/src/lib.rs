@@ -484,6 +484,7 @@ mod error;
 mod exec;
 mod export;
 mod factory;
+mod inside;
 mod linked;
 mod parameters;
 mod pending;

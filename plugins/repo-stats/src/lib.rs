@@ -109,16 +109,10 @@ impl CustomTool for RepoStats {
 impl RepoStats {
     /// The directory that a model means, without symlinks, inside the session's.
     async fn directory(&self, path: &Path) -> Result<PathBuf, ToolError> {
-        let shown = if path.as_os_str().is_empty() { Path::new(".") } else { path }.display();
-        let real =
-            async |path| tokio::fs::canonicalize(path).await.map_err(|error| ToolError::from(error).context(&shown));
-        let session = real(self.pi.cwd().to_owned()).await?;
-        let directory = real(session.join(path)).await?;
-        if !directory.starts_with(&session) {
-            return Err(format!("{shown}: is outside of the session's directory").into());
-        }
-        if !directory.is_dir() {
-            return Err(format!("{shown}: is no directory").into());
+        let directory = self.pi.resolve_inside(path)?;
+        let metadata = tokio::fs::metadata(&directory).await;
+        if !metadata.map_err(|error| ToolError::from(error).context(path.display()))?.is_dir() {
+            return Err(format!("{}: is no directory", path.display()).into());
         }
         Ok(directory)
     }
