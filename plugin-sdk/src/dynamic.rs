@@ -69,7 +69,7 @@ pub trait DynamicTool: Send + Sync + 'static {
         Effect::Changes
     }
 
-    /// Whether several calls of it may run at once in one session.
+    /// Whether several calls of it may run at once in one session; see [`CustomTool::PARALLEL`](crate::CustomTool::PARALLEL).
     fn parallel(&self) -> bool {
         false
     }
@@ -95,7 +95,7 @@ pub trait DynamicTool: Send + Sync + 'static {
         None
     }
 
-    /// The JSON Schema of the details of its results.
+    /// The JSON Schema of the details of its results; a host checks none against it.
     fn output_schema(&self) -> Option<Value> {
         None
     }

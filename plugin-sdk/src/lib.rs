@@ -118,6 +118,42 @@
 //! schema cannot say is for `execute` to check, with an error that names the parameter. A tool without parameters takes
 //! [`NoParams`].
 //!
+//! Parameters that exclude each other are `Option`s that `execute` matches on, and the struct's own comment says so; an
+//! enum would make a schema with alternatives at its top, which some models' providers refuse. A type of another crate
+//! that is no `JsonSchema` stands in the schema as what it is read from:
+//!
+//! ```
+//! use std::net::IpAddr;
+//! use toolhost_plugin_sdk::prelude::*;
+//!
+//! /// Either `host` or `address`.
+//! #[derive(Deserialize, JsonSchema)]
+//! struct Params {
+//!     /// A name to look up.
+//!     host: Option<String>,
+//!     /// An address, such as `192.0.2.1`.
+//!     #[schemars(with = "Option<String>")]
+//!     address: Option<IpAddr>,
+//! }
+//!
+//! # fn target(params: Params) -> ToolResult {
+//! let target = match (params.host, params.address) {
+//!     (Some(host), None) => host,
+//!     (None, Some(address)) => address.to_string(),
+//!     _ => return Err("give either `host` or `address`".into()),
+//! };
+//! # Ok(target.into()) }
+//! # let given = |params: Value| target(serde_json::from_value(params).unwrap());
+//! # assert_eq!(given(json!({"address": "192.0.2.1"})).unwrap().to_text(), "192.0.2.1");
+//! # assert!(given(json!({"host": "a", "address": "192.0.2.1"})).is_err());
+//! let schema = schema_of::<Params>();
+//! assert_eq!(schema["properties"]["address"]["type"], json!(["string", "null"]));
+//! assert_eq!(schema["description"], "Either `host` or `address`.");
+//! ```
+//!
+//! The schema takes any string for such a field. What the type then refuses is reported by the parameter's name all the
+//! same; a `regex(pattern = …)` beside the `with` tells the model beforehand.
+//!
 //! # Results and failures
 //!
 //! A result is made of a text, of [`Content`], or of an [`AgentToolResult`] with details for programs:
@@ -147,8 +183,16 @@
 //! # fn main() {}
 //! ```
 //!
+//! The model gets the content in its order; where one text is made of it, as by [`AgentToolResult::to_text`], a line feed
+//! joins the pieces. It never sees the details: what it needs to know is in the content. Programs read them, by the
+//! [`output_schema`](CustomTool::output_schema) if there is one, against which no host checks them.
+//!
+//! A host cuts content that is longer than its limit, by default 1 MiB of texts and images (in base64) together, and tells
+//! the model how much is missing. Details are not counted. What may become long wants a parameter such as `limit`.
+//!
 //! An error is what the model reads next: say which file or parameter it is about, and what to do instead.
-//! [`ToolError::with_code`] and [`with_details`](ToolError::with_details) are for programs. anyhow's errors convert too. A
+//! [`ToolError::with_code`] and [`with_details`](ToolError::with_details) are for programs; [`code`] has the codes that an
+//! author meets. anyhow's errors convert too. A
 //! panic is caught, and reported with its place; the host lives on. Keep `panic = "unwind"`, the default: a host refuses a
 //! plugin that was built to abort.
 //!
@@ -238,7 +282,8 @@
 //! ```
 //!
 //! Tools that share something hold an `Arc` of it. One value of a tool serves all calls of its session, one after the other,
-//! or at the same time where [`PARALLEL`](CustomTool::PARALLEL) is true: state that changes is in a `Mutex` or an atomic.
+//! or at the same time where [`PARALLEL`](CustomTool::PARALLEL) is true: state that changes is in a `Mutex` or an atomic. Say
+//! `PARALLEL = true` for a tool that only reads; a model often asks for several files or pages at once.
 //!
 //! # Async, progress, cancellation
 //!
@@ -327,7 +372,9 @@
 //! ```
 //!
 //! A program that [`exec`](CustomToolApi::exec) runs is killed with all that it started once the call is cancelled; it gets
-//! no key or token from the environment. A host may refuse to run programs, and may have nobody to ask: [`ui`](Ui) then
+//! no key or token from the environment. Up to 10 MiB of each of its outputs are kept, by the host's default
+//! ([`ExecOptions::output_bytes`]). A path that a model gave is kept inside of the session's directory by
+//! [`resolve_inside`](CustomToolApi::resolve_inside). A host may refuse to run programs, and may have nobody to ask: [`ui`](Ui) then
 //! answers no, or nothing, at once.
 //!
 //! # Sessions
@@ -452,6 +499,9 @@
 //! # }
 //! # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(test());
 //! ```
+//!
+//! `cargo test` does not run the examples in the documentation of a library that is only a `cdylib`: mark them `text`, so
+//! that none looks tested. Nor does it make the file that a host loads: `cargo build` does.
 //!
 //! # Shipping
 //!

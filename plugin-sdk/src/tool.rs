@@ -65,6 +65,9 @@ pub trait CustomTool: Send + Sync + 'static {
     /// What a call does to the world; the gravest unless said otherwise.
     const EFFECT: Effect = Effect::Changes;
     /// Whether several calls of it may run at once in one session; otherwise they wait for each other.
+    ///
+    /// Right for a tool that only reads. One that stages or makes changes wants to be sure that two calls do not build
+    /// on the same state.
     const PARALLEL: bool = false;
 
     /// The parameters: a struct whose field docs become the descriptions that the model reads. A parameter that it has
@@ -97,7 +100,8 @@ pub trait CustomTool: Send + Sync + 'static {
         None
     }
 
-    /// The JSON Schema of the details of its results, for programs that read them; [`schema_of`](crate::schema_of) makes one of a type.
+    /// The JSON Schema of the details of its results, for programs that read them; [`schema_of`](crate::schema_of) makes
+    /// one of a type. A host passes it on, and checks no result against it.
     fn output_schema(&self) -> Option<Value> {
         None
     }
