@@ -1,3 +1,4 @@
+use std::env;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,7 +11,8 @@ use toolhost_plugin_sdk::{CustomToolFactory, LinkedPlugin, link};
 use crate::script::Script;
 use crate::{ExecReply, TestKit, UiReply};
 
-/// How the plugin under test is called where nothing else names it.
+/// How the plugin under test is called where nothing names it: neither the test nor cargo, as where the test's file is
+/// started by hand.
 const PLUGIN: &str = "plugin-under-test";
 
 /// Why no test can begin.
@@ -32,6 +34,7 @@ pub enum StartError {
 #[derive(Default)]
 #[must_use = "a test begins with `start`"]
 pub struct TestKitBuilder {
+    name: Option<String>,
     cwd: Option<PathBuf>,
     config: Option<Value>,
     without_store: bool,
@@ -41,6 +44,13 @@ pub struct TestKitBuilder {
 }
 
 impl TestKitBuilder {
+    /// The plugin's name, which the host's messages have; that of the package whose tests cargo runs by default, as it is
+    /// that of the plugin's file. A plugin that is made to be linked brings its own.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
     /// The session's directory; a new, empty one by default, which goes away with the kit.
     pub fn cwd(mut self, directory: impl Into<PathBuf>) -> Self {
         self.cwd = Some(directory.into());
@@ -71,9 +81,17 @@ impl TestKitBuilder {
         self
     }
 
-    /// What the next run of this program is to answer; it is not run. Several are answered in this order.
+    /// What the next run of this program is to answer; it is not run. Several are answered in this order. A reply that
+    /// was never used fails the test as the kit is dropped.
     pub fn exec(self, program: impl Into<String>, reply: ExecReply) -> Self {
-        self.script.lock().replies.push_back((program.into(), reply));
+        self.execs(program, [reply])
+    }
+
+    /// What the next runs of this program are to answer, in this order; as several [`exec`](Self::exec).
+    pub fn execs(self, program: impl Into<String>, replies: impl IntoIterator<Item = ExecReply>) -> Self {
+        let program = program.into();
+        let replies = replies.into_iter().map(|reply| (program.clone(), reply));
+        self.script.lock().replies.extend(replies);
         self
     }
 
@@ -91,7 +109,8 @@ impl TestKitBuilder {
     }
 
     /// What a person answers to the next question; several are answered in this order. Without any answer there is
-    /// nobody to ask, unless [`with_ui`](Self::with_ui) says so.
+    /// nobody to ask, unless [`with_ui`](Self::with_ui) says so. An answer that was never asked for fails the test as the
+    /// kit is dropped.
     pub fn answer(self, reply: UiReply) -> Self {
         self.script.lock().answers.push_back(reply);
         self.with_ui()
@@ -116,7 +135,8 @@ impl TestKitBuilder {
     ///
     /// Where the factory fails, and where a host would refuse a tool of it.
     pub async fn start<M: 'static>(self, factory: impl CustomToolFactory<M>) -> Result<TestKit, StartError> {
-        self.start_plugin(link(PLUGIN, "0.0.0", factory)).await
+        let name = self.name.clone().or_else(|| env::var("CARGO_PKG_NAME").ok());
+        self.start_plugin(link(name.as_deref().unwrap_or(PLUGIN), "0.0.0", factory)).await
     }
 
     /// The same for a plugin that is made to be linked.

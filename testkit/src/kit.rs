@@ -1,4 +1,8 @@
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
+use std::panic::Location;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,8 +20,8 @@ use crate::{ExecCall, Question, RunningCall, StartError, TestKitBuilder};
 
 /// A session with the tools under test; see the [crate](crate) for a whole test.
 ///
-/// When it is dropped, it panics where a tool asked a person something that the test did not foresee: such a test did
-/// not test what it seemed to.
+/// When it is dropped, it panics where a tool asked a person something that the test did not foresee, and where a reply
+/// or an answer of the test's was never used: such a test did not test what it seemed to.
 pub struct TestKit {
     session: Session,
     script: Script,
@@ -73,6 +77,43 @@ impl TestKit {
     /// Where the tool did not run to its end; see [`RunningCall::outcome`].
     pub async fn call(&self, tool: &str, parameters: Value) -> Result<AgentToolResult, CallError> {
         self.begin(tool, parameters).outcome().await
+    }
+
+    /// Calls a tool that is to succeed, and returns the text of its result.
+    ///
+    /// # Panics
+    ///
+    /// Where it fails or does not run, with the place of the call and why.
+    #[track_caller]
+    pub fn call_text(&self, tool: &str, parameters: Value) -> impl Future<Output = String> {
+        let place = Location::caller();
+        async move {
+            match self.call(tool, parameters).await {
+                Ok(result) if !result.is_error => result.to_text(),
+                Ok(result) => panic!("{place}: `{tool}` failed: {}", result.to_text()),
+                Err(error) => panic!("{place}: `{tool}` did not run to its end: {error}"),
+            }
+        }
+    }
+
+    /// Calls a tool that is to fail, or to refuse its parameters, and returns what it says. [`call`](Self::call) tells
+    /// the two apart.
+    ///
+    /// # Panics
+    ///
+    /// Where it succeeds, and where the call ends otherwise, such as for a name that no tool has; with the place of the
+    /// call.
+    #[track_caller]
+    pub fn call_error(&self, tool: &str, parameters: Value) -> impl Future<Output = String> {
+        let place = Location::caller();
+        async move {
+            match self.call(tool, parameters).await {
+                Ok(result) if result.is_error => result.to_text(),
+                Ok(result) => panic!("{place}: `{tool}` succeeded: {}", result.to_text()),
+                Err(error @ CallError::InvalidParameters(_)) => error.to_string(),
+                Err(error) => panic!("{place}: `{tool}` did not run to its end: {error}"),
+            }
+        }
     }
 
     /// Calls a tool, to watch it while it runs.
@@ -192,9 +233,9 @@ impl TestKit {
 
 impl Drop for TestKit {
     fn drop(&mut self) {
-        let surprises = std::mem::take(&mut self.script.lock().surprises);
-        if !surprises.is_empty() && !std::thread::panicking() {
-            panic!("{}", surprises.join("\n"));
+        let complaints = self.script.complaints();
+        if !complaints.is_empty() && !std::thread::panicking() {
+            panic!("{}", complaints.join("\n"));
         }
     }
 }

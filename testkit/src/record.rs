@@ -1,5 +1,7 @@
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use toolhost_core::Caller;
 use toolhost_core::service::ExecRequest;
@@ -12,12 +14,18 @@ pub struct ExecCall {
     pub command: String,
     /// Its arguments; what is not UTF-8 in them is replaced.
     pub args: Vec<String>,
+    /// Its arguments, byte for byte.
+    pub os_args: Vec<OsString>,
     /// The directory that was asked for; the session's where it is absent.
     pub cwd: Option<PathBuf>,
     /// The variables that were set, and those that were taken away.
     pub env: BTreeMap<String, Option<String>>,
     /// What it was given on its standard input.
     pub stdin: Option<Vec<u8>>,
+    /// The time that it was given; the host's limit where it is absent.
+    pub time_limit: Option<Duration>,
+    /// How many bytes of each output were to be kept; the host's limit where it is absent.
+    pub output_bytes: Option<u64>,
     /// The tool whose call asked; absent from an apply or a reject.
     pub tool: Option<String>,
 }
@@ -28,6 +36,7 @@ impl ExecCall {
         Self {
             command: text(&request.command.0),
             args: request.args.iter().map(|arg| text(&arg.0)).collect(),
+            os_args: request.args.iter().map(|arg| arg.as_os_str().to_owned()).collect(),
             cwd: request.cwd.as_ref().map(|cwd| cwd.0.clone()),
             env: request
                 .env
@@ -35,6 +44,8 @@ impl ExecCall {
                 .map(|(name, value)| (name.clone(), value.as_ref().map(|value| text(&value.0))))
                 .collect(),
             stdin: request.stdin.as_ref().map(|stdin| stdin.0.clone()),
+            time_limit: request.time_limit_ms.map(Duration::from_millis),
+            output_bytes: request.output_bytes,
             tool: caller.tool.clone(),
         }
     }

@@ -1,6 +1,6 @@
 //! The host that the tools of a test ask: it records, and answers as the test said.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::future::ready;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -38,6 +38,22 @@ pub(crate) struct State {
 impl Script {
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How what the tools asked differs from what the test foresaw. Says so once.
+    pub(crate) fn complaints(&self) -> Vec<String> {
+        let mut state = self.lock();
+        let mut complaints = std::mem::take(&mut state.surprises);
+        let mut unused = BTreeMap::<_, usize>::new();
+        for (program, _) in std::mem::take(&mut state.replies) {
+            *unused.entry(program).or_default() += 1;
+        }
+        complaints.extend(unused.iter().map(|(program, unused)| {
+            format!("`{program}` was run less often than the test foresaw; unused replies: {unused}")
+        }));
+        let unused = std::mem::take(&mut state.answers);
+        complaints.extend(unused.iter().map(|reply| format!("nothing asked for the test's answer {reply:?}")));
+        complaints
     }
 
     /// The answer to a question; `fits` says whether it is one to this kind.
