@@ -488,8 +488,8 @@
 //! let kit = TestKit::builder().start(|pi| RemoveFile { pi }).await.unwrap();
 //! std::fs::write(kit.cwd().join("notes.txt"), "old").unwrap();
 //!
-//! let preview = kit.call("remove_file", json!({"path": "notes.txt"})).await.unwrap();
-//! assert_eq!(preview.to_text(), "Would remove notes.txt (3 bytes).");
+//! let preview = kit.call_text("remove_file", json!({"path": "notes.txt"})).await;
+//! assert_eq!(preview, "Would remove notes.txt (3 bytes).");
 //! assert!(kit.cwd().join("notes.txt").exists());
 //!
 //! let applied = kit.apply("not needed").await;

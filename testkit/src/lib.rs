@@ -46,14 +46,12 @@
 //! // #[tokio::test] async fn tags_head() {
 //! let kit = TestKit::builder()
 //!     .answer(UiReply::Choose("light"))
-//!     .exec("git", ExecReply::stdout("0a1b2c\n"))
-//!     .exec("git", ExecReply::stdout(""))
+//!     .execs("git", ["0a1b2c\n", ""].map(ExecReply::stdout))
 //!     .start(|pi| Tag { pi })
 //!     .await
 //!     .unwrap();
 //!
-//! let preview = kit.call("tag", json!({"name": "v1"})).await.unwrap();
-//! assert_eq!(preview.to_text(), "Ready to tag.");
+//! assert_eq!(kit.call_text("tag", json!({"name": "v1"})).await, "Ready to tag.");
 //! assert_eq!(kit.update_texts(), ["looking at HEAD"]);
 //! assert_eq!(kit.pending_labels(), ["Tag 0a1b2c as v1"]);
 //!
@@ -64,7 +62,24 @@
 //! ```
 //!
 //! A parameter that the tool's schema refuses, a second apply, a failing apply that leaves its action pending: all of it
-//! behaves as in a host. [`TestKit::begin`] gives a call that can be watched and cancelled while it runs.
+//! behaves as in a host. [`TestKit::call_error`] is for calls that are to fail, [`TestKit::call`] for results with details,
+//! and [`TestKit::begin`] gives a call that can be watched and cancelled while it runs.
+//!
+//! # What fails a test by itself
+//!
+//! As the kit is dropped it panics, unless the test does already, where a tool asked a person what the test has no answer
+//! to, and where a reply or an answer was left over. A program without a reply is refused: the tool gets an error that says
+//! how to add one.
+//!
+//! # Time, and the plugin's own runtime
+//!
+//! The tools share the test's runtime. So `tokio::time::pause` and `#[tokio::test(start_paused = true)]`, with tokio's
+//! feature `test-util`, hold for them, too. Paused time leaps ahead whenever every task waits, be it for a socket or for a
+//! program that is really run.
+//!
+//! In a host a plugin's file has a runtime and a tokio of its own. A test is no proof that the plugin names the features of
+//! tokio that it uses, since those of its `[dev-dependencies]` and of this crate are enabled as well; `cargo build`, which
+//! leaves them out, is.
 
 mod builder;
 mod kit;

@@ -54,11 +54,8 @@ async fn fetch(kit: &TestKit, url: &str) -> AgentToolResult {
     kit.call("http_fetch", json!({"url": url})).await.unwrap()
 }
 
-/// The text of a call that fails.
 async fn failure(kit: &TestKit, url: &str) -> String {
-    let result = fetch(kit, url).await;
-    assert!(result.is_error, "{result:?}");
-    result.to_text()
+    kit.call_error("http_fetch", json!({"url": url})).await
 }
 
 #[tokio::test]
@@ -111,11 +108,11 @@ async fn a_long_body_is_cut_and_the_answer_says_so() {
 
     let less = json!({"url": format!("http://{address}/"), "maxBytes": 5});
     let note = "[only the first 5 bytes of the body were read, which is the limit]";
-    let text = kit.call("http_fetch", less).await.unwrap().to_text();
+    let text = kit.call_text("http_fetch", less).await;
     assert_eq!(text, format!("200 OK\nhttp://{address}/\n{note}\n\nabcd"), "a half character is left out");
 
     let more = json!({"url": format!("http://{address}/"), "maxBytes": 1000});
-    let text = kit.call("http_fetch", more).await.unwrap().to_text();
+    let text = kit.call_text("http_fetch", more).await;
     assert!(text.contains("[only the first 6 bytes of the body were read, which is the limit]"), "{text}");
 }
 
@@ -273,7 +270,7 @@ async fn a_wrong_setting_fails_the_load() {
         ),
     ] {
         let refused = TestKit::builder().config(settings).start(HttpFetch::new).await.unwrap_err();
-        assert_eq!(refused.to_string(), format!("the factory of `plugin-under-test` failed: {error}"));
+        assert_eq!(refused.to_string(), format!("the factory of `http-fetch` failed: {error}"));
     }
 }
 

@@ -10,18 +10,11 @@ use super::*;
 
 /// A test in which git answers like this, in this order.
 fn git_answers(replies: impl IntoIterator<Item = ExecReply>) -> TestKitBuilder {
-    replies.into_iter().fold(TestKit::builder(), |kit, reply| kit.exec("git", reply))
+    TestKit::builder().execs("git", replies)
 }
 
 async fn start(kit: TestKitBuilder) -> TestKit {
     kit.start(|pi| RepoStats { pi }).await.unwrap()
-}
-
-/// The text of a call that fails.
-async fn failure(kit: &TestKit, parameters: Value) -> String {
-    let result = kit.call("repo_stats", parameters).await.unwrap();
-    assert!(result.is_error, "{result:?}");
-    result.to_text()
 }
 
 fn out(bytes: impl Into<Vec<u8>>) -> ExecReply {
@@ -76,7 +69,7 @@ async fn counts_what_git_answers() {
 async fn below_the_root_only_what_is_there_counts() {
     let kit = start(git_answers([out("src/\n"), out(HEAD), out("c0\n"), out("/Ann\0ann@x\0\na\0")])).await;
     fs::create_dir(kit.cwd().join("src")).unwrap();
-    let text = kit.call("repo_stats", json!({"path": "src"})).await.unwrap().to_text();
+    let text = kit.call_text("repo_stats", json!({"path": "src"})).await;
     assert!(text.starts_with("1 commit by 1 author, 1 file changed\n"), "{text}");
     assert_eq!(kit.exec_lines()[2], "git rev-list --full-history --max-count=200001 HEAD -- .");
     assert_eq!(kit.exec_lines()[3], format!("{LOG} ."));
@@ -94,7 +87,7 @@ async fn a_period_without_commits_is_no_failure() {
 async fn only_the_first_are_named() {
     let log = "/a\0a@x\0\nx\0/b\0b@x\0\ny\0/b\0b@x\0\ny\0z\0";
     let kit = start(git_answers([out(ROOT), out(HEAD), out("c2\nc1\nc0\n"), out(log)])).await;
-    let text = kit.call("repo_stats", json!({"top": 1})).await.unwrap().to_text();
+    let text = kit.call_text("repo_stats", json!({"top": 1})).await;
     let expected = "3 commits by 2 authors, 3 files changed\n\
                     \nAuthors, by commits:\n2 b <b@x>\nand 1 more\n\
                     \nFiles, by commits that changed them:\n2 y\nand 2 more";
@@ -107,7 +100,7 @@ async fn many_commits_are_counted_in_portions_and_an_answer_too_long_in_halves()
     let one = |n: usize| out("/a\0a@x\0\nf\0".repeat(n));
     let replies = [out(ROOT), out(HEAD), out(names), one(2), one(7).truncated(), one(500), one(500)];
     let kit = start(git_answers(replies)).await;
-    let text = kit.call("repo_stats", json!({})).await.unwrap().to_text();
+    let text = kit.call_text("repo_stats", json!({})).await;
     assert!(text.starts_with("1002 commits by 1 author, 1 file changed\n"), "{text}");
     let updates = ["looking for commits", "2 of 1002 commits", "502 of 1002 commits", "1002 of 1002 commits"];
     assert_eq!(kit.update_texts(), updates);
@@ -122,7 +115,7 @@ async fn many_commits_are_counted_in_portions_and_an_answer_too_long_in_halves()
 async fn one_commit_that_is_too_long_counts_as_far_as_it_is_known() {
     let log = out("/a\0a@x\0\nf\0hal").truncated();
     let kit = start(git_answers([out(ROOT), out(HEAD), out("c0\n"), log])).await;
-    let text = kit.call("repo_stats", json!({})).await.unwrap().to_text();
+    let text = kit.call_text("repo_stats", json!({})).await;
     assert!(text.ends_with("Files, by commits that changed them:\n1 f"), "{text}");
 }
 
@@ -160,7 +153,7 @@ async fn what_git_cannot_answer_says_why() {
     ] {
         let kit = start(git_answers(replies)).await;
         let directory = kit.cwd().canonicalize().unwrap().display().to_string();
-        assert_eq!(failure(&kit, json!({})).await, error.replace(here, &directory));
+        assert_eq!(kit.call_error("repo_stats", json!({})).await, error.replace(here, &directory));
     }
 }
 
@@ -178,7 +171,7 @@ async fn what_cannot_be_asked_for_asks_no_git() {
             "the period ends before it begins: since 2026-02-01, until 2026-01-31",
         ),
     ] {
-        assert_eq!(failure(&kit, parameters).await, error);
+        assert_eq!(kit.call_error("repo_stats", parameters).await, error);
     }
     for (since, error) in [
         ("2026-02-30", "the parameter `since`: parsed date is not valid: "),
@@ -270,7 +263,7 @@ async fn git_answers_as_it_is_scripted_here() {
     repository(kit.cwd(), &history());
     fs::write(kit.cwd().join(".mailmap"), "<ben@x> <ben@old>\n").unwrap();
     fs::create_dir(kit.cwd().join("d")).unwrap();
-    let said = async |parameters: Value| kit.call("repo_stats", parameters).await.unwrap().to_text();
+    let said = async |parameters: Value| kit.call_text("repo_stats", parameters).await;
     let all = "6 commits by 2 authors, 6 files changed\n\
                \nAuthors, by commits:\n3 Ann Ä <ann@x>\n3 Ben <ben@x>\n\
                \nFiles, by commits that changed them:\n3 d/b.txt\n1 \"\\nfirst\"\n1 a.txt\n1 \"caf\\351\"\n\
@@ -291,7 +284,10 @@ async fn git_answers_as_it_is_scripted_here() {
 async fn git_says_what_is_no_repository_and_what_is_empty() {
     let kit = start(TestKit::builder().runs_programs()).await;
     let directory = kit.cwd().canonicalize().unwrap().display().to_string();
-    assert_eq!(failure(&kit, json!({})).await, format!("{directory}: is in no git repository"));
+    assert_eq!(kit.call_error("repo_stats", json!({})).await, format!("{directory}: is in no git repository"));
     repository(kit.cwd(), "");
-    assert_eq!(failure(&kit, json!({})).await, format!("{directory}: its repository has no commits yet"));
+    assert_eq!(
+        kit.call_error("repo_stats", json!({})).await,
+        format!("{directory}: its repository has no commits yet")
+    );
 }

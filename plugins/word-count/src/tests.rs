@@ -8,12 +8,6 @@ async fn kit() -> TestKit {
     TestKit::start(|pi| WordCount { pi }).await.unwrap()
 }
 
-/// The text of a result, and whether it reports a failure.
-async fn said(kit: &TestKit, parameters: Value) -> (String, bool) {
-    let result = kit.call("word_count", parameters).await.unwrap();
-    (result.to_text(), result.is_error)
-}
-
 #[tokio::test]
 async fn counts_a_text() {
     let kit = kit().await;
@@ -31,7 +25,7 @@ async fn a_last_line_needs_no_line_feed_and_nothing_has_no_lines() {
         ("\n", "1 line, 0 words, 1 character"),
         ("a\n\nb", "3 lines, 2 words, 4 characters"),
     ] {
-        assert_eq!(said(&kit, json!({"text": text})).await, (counts.to_owned(), false), "{text:?}");
+        assert_eq!(kit.call_text("word_count", json!({"text": text})).await, counts, "{text:?}");
     }
 }
 
@@ -40,9 +34,9 @@ async fn counts_a_file_relative_to_the_session_or_absolute() {
     let kit = kit().await;
     let file = kit.cwd().join("a b.txt");
     fs::write(&file, "one two\n").unwrap();
-    let counts = ("1 line, 2 words, 8 characters".to_owned(), false);
-    assert_eq!(said(&kit, json!({"path": "a b.txt"})).await, counts);
-    assert_eq!(said(&kit, json!({"path": file})).await, counts);
+    let counts = "1 line, 2 words, 8 characters";
+    assert_eq!(kit.call_text("word_count", json!({"path": "a b.txt"})).await, counts);
+    assert_eq!(kit.call_text("word_count", json!({"path": file})).await, counts);
 }
 
 #[tokio::test]
@@ -61,7 +55,7 @@ async fn what_cannot_be_counted_says_why() {
             "picture.png: is no UTF-8 text: invalid utf-8 sequence of 1 bytes from index 0",
         ),
     ] {
-        assert_eq!(said(&kit, parameters.clone()).await, (error.to_owned(), true), "{parameters}");
+        assert_eq!(kit.call_error("word_count", parameters).await, error);
     }
 }
 
