@@ -160,8 +160,13 @@ impl Request<'_> {
     {
         let (services, name) = (self.session.services().clone(), self.service.to_owned());
         let caller = self.caller;
+        let over = Box::pin(self.session.over());
         let working = async move {
-            let answer = caught(|| work(&*services, caller)).await;
+            let working = Box::pin(caught(|| work(&*services, caller)));
+            let answer = match select(working, over).await {
+                Either::Left((answer, _)) => answer,
+                Either::Right(_) => Err(Failure::new(format!("the session has ended, and `{name}` with it"))),
+            };
             answer.map_err(|failure| of_service(&name, failure)).and_then(|answer| encode(&answer))
         };
         Box::pin(Spawned::new(self.session.runtime(), working).join())

@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 use toolhost_protocol::{AgentToolResult, ToolDefinition};
 
 use super::*;
-use crate::{CallContext, CallError, LocalExec, Session, SessionOptions, Tool, ToolOutcome};
+use crate::{CallContext, CallError, EndReason, LocalExec, Session, SessionOptions, Tool, ToolOutcome};
 
 /// A program, and the person before it, that note what they are asked, and panic or wait for ever where they are told to.
 struct Noting {
@@ -233,9 +233,10 @@ async fn who_asks_is_known_by_the_running_call() {
     };
     assert_eq!(asked(id).await, by(Some("runs"), Some(id)));
     assert_eq!(asked(0).await, by(None, None));
+    // One that has ended by itself.
+    assert_eq!(asked(id + 1).await, by(None, None));
     session.abort_calls();
     call.await.unwrap().unwrap();
-    assert_eq!(asked(id).await, by(None, None));
 }
 
 #[tokio::test]
@@ -347,4 +348,46 @@ async fn work_that_nobody_awaits_any_more_is_dropped() {
         drop(asking);
         assert_eq!(noted.recv().await.unwrap(), "wait is over");
     }
+}
+
+#[tokio::test]
+async fn a_call_that_was_cancelled_may_ask_for_nothing_later() {
+    let (session, _noted) = noting();
+    let (id, call) = running(&session).await;
+    session.abort_calls();
+    call.await.unwrap().unwrap();
+    for service in ["exec", "ui.confirm", "session.state", "weather"] {
+        let refused = serve(&session, id, service, json!({})).await;
+        assert_eq!(refused, Err(Failure::new("the tool call was cancelled, so nothing is done for it any more")));
+    }
+}
+
+#[tokio::test]
+async fn what_runs_ends_with_the_session_and_nothing_begins_after_it() {
+    let (session, mut noted) = noting();
+    let running = [("exec", json!({"command": "wait"})), ("ui.confirm", json!({"title": "wait"})), ("wait", json!({}))];
+    let mut waiting = Vec::new();
+    for (service, parameters) in running {
+        waiting.push((service, tokio::spawn(serve(&session, 0, service, parameters))));
+        assert_eq!(noted.recv().await.unwrap(), "wait began");
+    }
+    session.end(EndReason::Shutdown).await;
+    for (service, waiting) in waiting {
+        let text = format!("the session has ended, and `{service}` with it");
+        assert_eq!(waiting.await.unwrap(), Err(Failure::new(text)));
+        assert_eq!(noted.recv().await.unwrap(), "wait is over");
+    }
+    for service in ["exec", "ui.confirm", "ui.notify", "session.state", "weather"] {
+        let refused = serve(&session, 0, service, json!({})).await;
+        assert_eq!(refused, Err(Failure::new("the session has ended, so nothing is done for its plugins any more")));
+    }
+}
+
+#[tokio::test]
+async fn what_runs_ends_with_the_last_handle_of_its_session() {
+    let (session, mut noted) = noting();
+    let waiting = tokio::spawn(serve(&session, 0, "wait", json!({})));
+    assert_eq!(noted.recv().await.unwrap(), "wait began");
+    drop(session);
+    assert_eq!(waiting.await.unwrap(), Err(Failure::new("the session has ended, and `wait` with it")));
 }

@@ -56,12 +56,20 @@ impl Session {
 
     /// Who asks for a service: a plugin, and the call with this id, where it is running; 0 where none is.
     pub(crate) fn caller(&self, plugin: &str, call: u64) -> Result<Caller, Failure> {
-        let running = lock(&self.inner.calls).running.get(&call).cloned();
+        if self.inner.over.is_cancelled() {
+            return Err(Failure::new("the session has ended, so nothing is done for its plugins any more"));
+        }
         if call != 0 && call >> CALL_BITS != self.inner.number {
             let text =
                 "the tool call belongs to another session; ask through the API that this session's factory was given";
             return Err(Failure::new(text));
         }
+        let calls = lock(&self.inner.calls);
+        if calls.cancelled.contains(call) {
+            return Err(Failure::new("the tool call was cancelled, so nothing is done for it any more"));
+        }
+        let running = calls.running.get(&call).cloned();
+        drop(calls);
         let cancellation = running.as_ref().map(|state| state.cancellation().clone()).unwrap_or_default();
         Ok(Caller {
             plugin: plugin.to_owned(),
@@ -71,6 +79,11 @@ impl Session {
             cwd: self.cwd().to_owned(),
             cancellation,
         })
+    }
+
+    /// Ends when the session is over; what is done for its plugins then stops.
+    pub(crate) fn over(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.inner.over.cancelled()
     }
 
     /// What the session itself knows of what it is doing.

@@ -21,7 +21,8 @@ use crate::steering::{ModelCapabilities, Steering, SteeringState};
 use crate::tool::{Registered, ToolList};
 use crate::validate::Validator;
 use crate::{
-    Call, CallError, HostServices, InvalidParameters, NoServices, PendingActionStore, RegisterError, Tool, ToolSet,
+    Call, CallError, Cancellation, HostServices, InvalidParameters, NoServices, PendingActionStore, RegisterError,
+    Tool, ToolSet,
 };
 use calls::Calls;
 pub use options::{EndReason, EndReport, Limits, SessionOptions};
@@ -47,6 +48,8 @@ pub(crate) struct Inner {
     events: Events,
     resolver: Option<Resolver>,
     steering: Mutex<SteeringState>,
+    /// Made when the session is over, its end included: nothing is done for its plugins any more.
+    over: Cancellation,
     /// One step in the session's life at a time.
     stepping: tokio::sync::Mutex<()>,
 }
@@ -73,6 +76,7 @@ impl Session {
             events,
             resolver,
             steering: Mutex::default(),
+            over: Cancellation::new(),
             stepping: tokio::sync::Mutex::default(),
         };
         Self { inner: Arc::new(inner) }
@@ -235,6 +239,7 @@ impl fmt::Debug for Session {
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        self.over.cancel();
         let (Some(resolver), false) = (&self.resolver, lock(&self.calls).ended) else {
             return;
         };

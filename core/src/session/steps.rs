@@ -69,6 +69,7 @@ impl Session {
                 None => EndReport::default(),
             };
             session.tell_tools(&SessionStep::Shutdown).await;
+            session.inner.over.cancel();
             report
         });
         ending.await.unwrap_or_else(|_runtime_gone| self.give_up())

@@ -32,6 +32,29 @@ pub(crate) fn guarded<R>(work: impl FnOnce() -> R) -> Result<R, Failure> {
     outcome
 }
 
+/// Runs author's code within the plugin: its runtime is current, and so is the call.
+///
+/// Leaving is guarded, too: tokio panics there where the code has left a guard of its own behind. What came of the code
+/// stands nevertheless.
+pub(crate) fn guarded_within<R>(
+    plugin: &Plugin,
+    needed: NeedsRuntime,
+    call: u64,
+    work: impl FnOnce() -> R,
+) -> Result<R, Failure> {
+    let mut done = None;
+    let left = guarded(|| {
+        let _entered = plugin.enter(needed)?;
+        done = Some(context::within(call, || guarded(work)));
+        Ok(())
+    });
+    match (done, left) {
+        (Some(outcome), _) => outcome,
+        (None, Ok(Err(failure)) | Err(failure)) => Err(failure),
+        (None, Ok(Ok(()))) => Err(Failure::new("the plugin's code was not run")),
+    }
+}
+
 /// Drops something of the author's.
 pub(crate) fn drop_guarded<T>(value: T) -> Result<(), Failure> {
     guarded(|| drop(value))
@@ -77,8 +100,7 @@ impl<F> GuardedFuture<F> {
     /// Drops the author's future where it is; what it captured may panic as it goes.
     fn finish(self: Pin<&mut Self>) -> Result<(), Failure> {
         let mut this = self.project();
-        let _entered = this.plugin.enter(NeedsRuntime::OnlyIfStarted);
-        context::within(*this.call, || guarded(|| this.inner.set(None)))
+        guarded_within(this.plugin, NeedsRuntime::OnlyIfStarted, *this.call, || this.inner.set(None))
     }
 }
 
@@ -90,11 +112,7 @@ impl<T, F: Future<Output = Result<T, Failure>>> Future for GuardedFuture<F> {
         let Some(inner) = this.inner.as_pin_mut() else {
             return Poll::Ready(Err(Failure::new("the call has already ended")));
         };
-        let _entered = match this.plugin.enter(*this.runtime) {
-            Ok(entered) => entered,
-            Err(failure) => return Poll::Ready(Err(failure)),
-        };
-        let outcome = match context::within(*this.call, || guarded(|| inner.poll(cx))) {
+        let outcome = match guarded_within(this.plugin, *this.runtime, *this.call, || inner.poll(cx)) {
             Ok(Poll::Pending) => return Poll::Pending,
             Ok(Poll::Ready(outcome)) => outcome,
             Err(panicked) => Err(panicked),
@@ -157,6 +175,32 @@ mod tests {
             std::future::pending().await
         });
         assert!(poll.is_pending());
+    }
+
+    #[test]
+    fn a_guard_of_tokio_that_is_left_behind_costs_nothing() {
+        let leave_behind = || std::mem::forget(tokio::runtime::Handle::current().enter());
+        // On a thread of its own, as it stays unbalanced.
+        let thread = std::thread::spawn(move || {
+            let within = |work: &dyn Fn()| guarded_within(&PLUGIN, NeedsRuntime::Yes, 0, work);
+            assert_eq!(within(&leave_behind), Ok(()));
+            assert_eq!(within(&|| {}), Ok(()));
+            let failure = within(&|| panic!("and a panic")).unwrap_err();
+            assert_eq!(failure.message, "panicked: and a panic");
+            struct LeavesBehind;
+            impl Drop for LeavesBehind {
+                fn drop(&mut self) {
+                    std::mem::forget(tokio::runtime::Handle::current().enter());
+                }
+            }
+            let leftover = LeavesBehind;
+            let poll = poll_once::<(), _>(async move {
+                let _keep = leftover;
+                std::future::pending().await
+            });
+            assert!(poll.is_pending());
+        });
+        thread.join().unwrap();
     }
 
     #[test]

@@ -8,7 +8,7 @@ use toolhost_abi::call::CallObject;
 use toolhost_abi::tool::Tool;
 use toolhost_protocol::{Failure, RenderRequest, SessionStep, ToolDefinition};
 
-use super::guard::{GuardedFuture, NeedsRuntime, drop_guarded, guarded};
+use super::guard::{GuardedFuture, NeedsRuntime, drop_guarded, guarded_within};
 use super::host::{CallLink, HostLink};
 use super::to_bytes;
 use crate::parameters::Parameters;
@@ -150,10 +150,9 @@ impl Tool for ToolAdapter {
                 .map_err(|error| Failure::new(format!("what is to be rendered cannot be read: {error}")))?;
             Ok(tool.render(request))
         };
-        let entered = self.host.plugin().enter(NeedsRuntime::OnlyIfStarted);
-        let rendered = guarded(render).and_then(|rendered| rendered);
-        drop(entered);
-        to_bytes(rendered)
+        to_bytes(
+            guarded_within(self.host.plugin(), NeedsRuntime::OnlyIfStarted, 0, render).and_then(|rendered| rendered),
+        )
     }
 }
 
