@@ -102,7 +102,8 @@ impl TestKitBuilder {
     }
 
     /// What the host's own service of this name is to answer next; several are answered in this order. A service
-    /// without an answer is unknown to the tools, as to a host that does not offer it.
+    /// without an answer is unknown to the tools, as to a host that does not offer it. An answer that was never asked for
+    /// fails the test as the kit is dropped.
     pub fn service(self, name: impl Into<String>, answer: Value) -> Self {
         self.script.lock().services.push_back((name.into(), answer));
         self

@@ -44,15 +44,14 @@ impl Script {
     pub(crate) fn complaints(&self) -> Vec<String> {
         let mut state = self.lock();
         let mut complaints = std::mem::take(&mut state.surprises);
-        let mut unused = BTreeMap::<_, usize>::new();
-        for (program, _) in std::mem::take(&mut state.replies) {
-            *unused.entry(program).or_default() += 1;
-        }
-        complaints.extend(unused.iter().map(|(program, unused)| {
+        complaints.extend(unused(&mut state.replies).iter().map(|(program, unused)| {
             format!("`{program}` was run less often than the test foresaw; unused replies: {unused}")
         }));
-        let unused = std::mem::take(&mut state.answers);
-        complaints.extend(unused.iter().map(|reply| format!("nothing asked for the test's answer {reply:?}")));
+        complaints.extend(unused(&mut state.services).iter().map(|(service, unused)| {
+            format!("the service `{service}` was asked less often than the test foresaw; unused answers: {unused}")
+        }));
+        let answers = std::mem::take(&mut state.answers);
+        complaints.extend(answers.iter().map(|reply| format!("nothing asked for the test's answer {reply:?}")));
         complaints
     }
 
@@ -78,6 +77,15 @@ impl Script {
         };
         Box::pin(ready(answer))
     }
+}
+
+/// Takes what is left, and counts it by name.
+fn unused<T>(left: &mut VecDeque<(String, T)>) -> BTreeMap<String, usize> {
+    let mut unused = BTreeMap::new();
+    for (name, _) in left.drain(..) {
+        *unused.entry(name).or_default() += 1;
+    }
+    unused
 }
 
 impl HostServices for Script {

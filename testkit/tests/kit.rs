@@ -121,7 +121,7 @@ fn factory(pi: CustomToolApi) -> Result<Steps, ToolError> {
 }
 
 async fn kit() -> TestKit {
-    TestKit::start(factory).await.unwrap()
+    TestKit::builder().name("stepping").start(factory).await.unwrap()
 }
 
 /// What came of these steps.
@@ -364,10 +364,7 @@ async fn a_tool_that_does_not_stop_is_left_behind_after_the_grace() {
 async fn failures_are_those_of_a_host() {
     let kit = kit().await;
     assert_eq!(failure(&kit, json!([{"fail": "no luck"}])).await, "no luck");
-    assert_eq!(
-        failure(&kit, json!(["panic"])).await,
-        "tool `steps` of plugin `plugin-under-test` panicked: on purpose"
-    );
+    assert_eq!(failure(&kit, json!(["panic"])).await, "tool `steps` of plugin `stepping` panicked: on purpose");
     let error = kit.call("steps", json!({"step": []})).await.unwrap_err().to_string();
     let text = "invalid parameters for tool `steps`:\n- Additional properties are not allowed ('step' was unexpected)\n\
                 - \"steps\" is a required property\nreceived: {\"step\":[]}";
@@ -381,9 +378,9 @@ async fn failures_are_those_of_a_host() {
 
 #[tokio::test]
 async fn a_factory_that_fails_says_so_before_the_test_begins() {
-    let start = async |settings: Value| TestKit::builder().config(settings).start(factory).await;
+    let start = async |settings: Value| TestKit::builder().name("stepping").config(settings).start(factory).await;
     assert!(start(json!({"greeting": "hello"})).await.is_ok());
-    let failed = |reason: &str| format!("the factory of `plugin-under-test` failed: {reason}");
+    let failed = |reason: &str| format!("the factory of `stepping` failed: {reason}");
     let error = start(json!({"greeting": "rude"})).await.unwrap_err();
     assert_eq!(error.to_string(), failed("mind the greeting"));
     let error = start(json!({"greeting": 7})).await.unwrap_err();
@@ -391,9 +388,9 @@ async fn a_factory_that_fails_says_so_before_the_test_begins() {
     assert_eq!(error.to_string(), failed(reason));
     assert!(matches!(error, StartError::Tools(texts) if texts.len() == 1));
 
-    let twice = TestKit::start(|pi: CustomToolApi| (Steps { pi: pi.clone() }, Steps { pi })).await.unwrap_err();
-    let text =
-        "tool number 2 of `plugin-under-test` was left out: the tool name `steps` is taken by plugin-under-test 0.0.0";
+    let twice = TestKit::builder().name("stepping");
+    let twice = twice.start(|pi: CustomToolApi| (Steps { pi: pi.clone() }, Steps { pi })).await.unwrap_err();
+    let text = "tool number 2 of `stepping` was left out: the tool name `steps` is taken by stepping 0.0.0";
     assert_eq!(twice.to_string(), text);
 }
 

@@ -80,12 +80,14 @@ async fn what_was_never_used_fails_the_test() {
     let kit = TestKit::builder()
         .execs("b", [ExecReply::killed()])
         .execs("a", ["1", "2", "3"].map(ExecReply::stdout))
+        .service("weather", json!(1))
         .answer(UiReply::Yes)
         .answer(UiReply::No);
     let kit = start(kit).await;
     assert_eq!(kit.call_text("busy", json!({"runs": 1, "questions": 1})).await, "1 true");
     let text = "`a` was run less often than the test foresaw; unused replies: 2\n\
                 `b` was run less often than the test foresaw; unused replies: 1\n\
+                the service `weather` was asked less often than the test foresaw; unused answers: 1\n\
                 nothing asked for the test's answer No";
     assert_eq!(dropped(kit), text);
 }
