@@ -89,12 +89,12 @@ fn width_of(c: char) -> usize {
 /// A line without whatever moves the cursor, changes colours, or reorders or hides text; tabs become spaces.
 pub(super) fn plain(line: &str) -> String {
     let (mut out, mut column) = (String::with_capacity(line.len()), 0);
-    let mut rest = line.chars();
+    let (mut rest, mut strings) = (line.chars(), Strings::default());
     while let Some(c) = rest.next() {
         match c {
-            '\u{1b}' => rest = after_escape(rest.as_str()).chars(),
+            '\u{1b}' => rest = after_escape(rest.as_str(), &mut strings).chars(),
             '\u{9b}' => rest = after_parameters(rest.as_str()).chars(),
-            '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => rest = after_string(rest.as_str()).chars(),
+            '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => rest = strings.after(rest.as_str()).chars(),
             '\t' => {
                 let spaces = TAB - column % TAB;
                 out.extend(std::iter::repeat_n(' ', spaces));
@@ -120,11 +120,11 @@ pub(super) fn steers(c: char) -> bool {
 }
 
 /// What follows on an escape sequence (ECMA-48) that began just before.
-fn after_escape(text: &str) -> &str {
+fn after_escape<'a>(text: &'a str, strings: &mut Strings) -> &'a str {
     let mut rest = text.chars();
     match rest.next() {
         Some('[') => after_parameters(rest.as_str()),
-        Some(']' | 'P' | 'X' | '^' | '_') => after_string(rest.as_str()),
+        Some(']' | 'P' | 'X' | '^' | '_') => strings.after(rest.as_str()),
         Some(' '..='/') => {
             let rest = text.trim_start_matches(|c| matches!(c, ' '..='/'));
             rest.strip_prefix(|c| matches!(c, '0'..='~')).unwrap_or(rest)
@@ -140,11 +140,29 @@ fn after_parameters(text: &str) -> &str {
     rest.strip_prefix(|c| matches!(c, '@'..='~')).unwrap_or(rest)
 }
 
-/// What follows on a string for the terminal; all of the text, where the string has no end.
-fn after_string(text: &str) -> &str {
-    let ends = ["\u{7}", "\u{9c}", "\u{1b}\\"];
-    let end = ends.iter().filter_map(|end| text.find(end).map(|at| (at, end.len()))).min();
-    end.map_or(text, |(at, length)| &text[at + length..])
+/// The strings for the terminal in one line.
+#[derive(Default)]
+struct Strings {
+    /// Nothing in the rest of the line ends a string, so that nobody needs to look for it again.
+    endless: bool,
+}
+
+impl Strings {
+    /// What follows on a string that began just before; all of the text, where the string has no end.
+    fn after<'a>(&mut self, text: &'a str) -> &'a str {
+        let end = if self.endless { None } else { string_end(text) };
+        self.endless = end.is_none();
+        end.map_or(text, |end| &text[end..])
+    }
+}
+
+/// Where the first end of a string is over. One pass for all kinds of ends: each must not be looked for beyond the first.
+fn string_end(text: &str) -> Option<usize> {
+    text.char_indices().find_map(|(at, c)| match c {
+        '\u{7}' | '\u{9c}' => Some(at + c.len_utf8()),
+        '\u{1b}' if text[at..].starts_with("\u{1b}\\") => Some(at + 2),
+        _ => None,
+    })
 }
 
 #[cfg(test)]
@@ -162,6 +180,20 @@ mod tests {
         assert_eq!(plain("\u{1b}é\u{1b}[é"), "éé");
         assert_eq!(plain("a\rb\u{8}c\u{202e}d\u{200b}e\u{feff}"), "abcde");
         assert_eq!(plain("e\u{301} 👨\u{200d}👩 ✔\u{fe0f} 東"), "e\u{301} 👨\u{200d}👩 ✔\u{fe0f} 東");
+    }
+
+    #[test]
+    fn many_strings_with_and_without_an_end_are_passed_once() {
+        const MANY: usize = 200_000;
+        for start in
+            ["\u{1b}]", "\u{1b}P", "\u{1b}X", "\u{1b}^", "\u{1b}_", "\u{90}", "\u{98}", "\u{9d}", "\u{9e}", "\u{9f}"]
+        {
+            assert_eq!(plain(&format!("{start}x").repeat(MANY)), "x".repeat(MANY), "{start:?}");
+            for end in ["\u{7}", "\u{9c}", "\u{1b}\\"] {
+                let ended = format!("{start}x{end}y").repeat(MANY);
+                assert_eq!(plain(&format!("{ended}{start}z")), "y".repeat(MANY) + "z", "{start:?} {end:?}");
+            }
+        }
     }
 
     #[test]
