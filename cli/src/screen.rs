@@ -11,6 +11,11 @@ pub(crate) static SCREEN: Screen = Screen { state: Mutex::new(State::new()) };
 /// Columns of a terminal that does not say how many it has.
 pub(crate) const COLUMNS: usize = 80;
 
+/// How many statuses one plugin may have; those beyond are left out.
+const MOST_STATUSES: usize = 100;
+/// How much of a status is looked at: far more than any line has columns.
+const MOST_CHARACTERS: usize = 1_000;
+
 pub(crate) struct Screen {
     state: Mutex<State>,
 }
@@ -76,14 +81,7 @@ impl Screen {
     /// Shows what a plugin says is going on, or takes it away.
     pub(crate) fn status(&self, plugin: &str, key: &str, text: Option<String>) {
         let mut state = self.lock();
-        let known = state.statuses.iter().position(|status| status.plugin == plugin && status.key == key);
-        match (known, text) {
-            (Some(at), Some(text)) => state.statuses[at].text = text,
-            (Some(at), None) => drop(state.statuses.remove(at)),
-            (None, Some(text)) => state.statuses.push(Status { plugin: plugin.to_owned(), key: key.to_owned(), text }),
-            (None, None) => return,
-        }
-        if state.prompt.is_none() {
+        if state.set(plugin, key, text) && state.prompt.is_none() {
             state.hide();
             state.show();
         }
@@ -109,6 +107,22 @@ impl Screen {
 impl State {
     const fn new() -> Self {
         Self { prompt: None, statuses: Vec::new(), drawn: 0, closed: false }
+    }
+
+    /// False where nothing changes.
+    fn set(&mut self, plugin: &str, key: &str, text: Option<String>) -> bool {
+        let of_plugin = |status: &&Status| status.plugin == plugin;
+        let known = self.statuses.iter().position(|status| status.plugin == plugin && status.key == key);
+        match (known, text) {
+            (Some(at), Some(text)) => self.statuses[at].text = beginning(&text),
+            (Some(at), None) => drop(self.statuses.remove(at)),
+            (None, Some(text)) if self.statuses.iter().filter(of_plugin).count() < MOST_STATUSES => {
+                let (plugin, key) = (plugin.to_owned(), key.to_owned());
+                self.statuses.push(Status { plugin, key, text: beginning(&text) });
+            }
+            (None, _) => return false,
+        }
+        true
     }
 
     fn beside<R>(&mut self, write: impl FnOnce() -> R) -> R {
@@ -142,12 +156,15 @@ impl State {
         if self.statuses.is_empty() || !io::stderr().is_terminal() {
             return;
         }
-        let text = |status: &Status| format!("{}: {}", status.plugin, status.text);
-        let line = self.statuses.iter().map(text).collect::<Vec<_>>().join(" | ");
         // In the last column many terminals would begin a new line.
-        let line = cut(&line, columns().saturating_sub(1));
+        let line = self.last_line(columns().saturating_sub(1));
         write(&line);
         self.drawn = display_width(&line);
+    }
+
+    fn last_line(&self, width: usize) -> String {
+        let text = |status: &Status| format!("{}: {}", status.plugin, status.text);
+        cut(&self.statuses.iter().map(text).collect::<Vec<_>>().join(" | "), width)
     }
 
     fn close(&mut self) {
@@ -197,11 +214,20 @@ impl Write for Log {
     }
 }
 
-/// The text's beginning in so many columns.
+/// As much of a status as is looked at.
+fn beginning(text: &str) -> String {
+    text.chars().take(MOST_CHARACTERS).collect()
+}
+
+/// The text's beginning in so many columns. Characters without a width count, too, in that they are not without end.
 fn cut(text: &str, width: usize) -> String {
-    let mut line = text.to_owned();
-    while display_width(&line) > width {
-        line.pop();
+    let (mut line, mut left) = (String::new(), width);
+    for c in text.chars().take(MOST_CHARACTERS) {
+        let Some(rest) = left.checked_sub(display_width(c.encode_utf8(&mut [0; 4]))) else {
+            break;
+        };
+        line.push(c);
+        left = rest;
     }
     line
 }
@@ -220,4 +246,43 @@ fn write(text: &str) {
     let mut stderr = anstream::stderr();
     // There is nowhere left to say that this failed.
     let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_cut_where_the_columns_end() {
+        assert_eq!(cut("abc", 3), "abc");
+        assert_eq!(cut("abcd", 3), "abc");
+        assert_eq!(cut("東東", 3), "東");
+        assert_eq!(cut("e\u{301}e", 1), "e\u{301}");
+        assert_eq!(cut("a", 0), "");
+    }
+
+    #[test]
+    fn a_long_status_is_not_measured_to_its_end() {
+        let mut state = State::new();
+        assert!(state.set("p", "k", Some("x".repeat(10_000_000))));
+        assert_eq!(state.statuses[0].text, "x".repeat(MOST_CHARACTERS));
+        assert_eq!(state.last_line(79), format!("p: {}", "x".repeat(76)));
+        assert_eq!(cut(&"x".repeat(10_000_000), 79), "x".repeat(79));
+        assert_eq!(cut(&"\u{301}".repeat(10_000_000), 79), "\u{301}".repeat(MOST_CHARACTERS));
+    }
+
+    #[test]
+    fn one_plugin_has_no_more_than_a_hundred_statuses() {
+        let mut state = State::new();
+        for key in 0..200 {
+            assert_eq!(state.set("p", &key.to_string(), Some(format!("{key}"))), key < 100, "{key}");
+        }
+        assert_eq!(state.statuses.len(), 100);
+        assert!(state.set("p", "99", Some("new".to_owned())), "one that is there changes");
+        assert!(state.set("q", "100", Some("other".to_owned())), "another plugin has its own");
+        assert!(!state.set("p", "100", None), "one that was left out cannot go");
+        assert!(state.set("p", "0", None) && state.set("p", "100", Some("next".to_owned())));
+        let last = &state.statuses[98..];
+        assert_eq!(last.iter().map(|status| &*status.text).collect::<Vec<_>>(), ["new", "other", "next"]);
+    }
 }
