@@ -9,6 +9,7 @@ mod journal;
 mod keyboard;
 mod list;
 mod load;
+mod log;
 mod output;
 mod plain;
 mod schema;
@@ -18,7 +19,7 @@ mod show;
 mod signals;
 mod stdout;
 
-use std::io::{self, IsTerminal};
+use std::io;
 use std::num::NonZero;
 use std::process::ExitCode;
 use std::thread;
@@ -27,6 +28,8 @@ use std::time::Duration;
 use clap::Parser;
 use tokio::runtime::{Builder, Runtime};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::SubscriberBuilder;
+use tracing_subscriber::fmt::format::DefaultFields;
 
 use crate::args::{Args, Command};
 use crate::error::CliError;
@@ -101,10 +104,10 @@ fn log_to_stderr(output: &Output) {
         output.warn(&format!("TOOLHOST_LOG=`{wanted}` is no filter for the log, so warnings are logged: {error}"));
         EnvFilter::new("warn")
     });
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(|| screen::Log)
-        .with_ansi(std::io::stderr().is_terminal())
-        .without_time()
-        .init();
+    log_layer().with_env_filter(filter).with_writer(|| screen::Log).init();
+}
+
+/// The log's form. Its one colour is not the subscriber's, which could not be told from what plugins log.
+fn log_layer() -> SubscriberBuilder<DefaultFields, log::Lines> {
+    tracing_subscriber::fmt().with_ansi(false).event_format(log::Lines::new())
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use toolhost_core::service::NoticeLevel;
 
 use crate::error::{CliError, FAILED, OK};
-use crate::plain::{plain, plain_line};
+use crate::plain::{continued, plain, plain_line};
 use crate::screen::{COLUMNS, SCREEN};
 
 const RED: Style = AnsiColor::Red.on_default().bold();
@@ -85,8 +85,7 @@ impl Output {
         if self.json {
             self.print_json(&error.as_json());
         } else {
-            let (message, fix) = (plain(&error.message), plain(&error.fix));
-            say(&format!("{RED}error:{RED:#} {message}\n  {BOLD}fix:{BOLD:#} {fix}"));
+            say(&failed(error));
         }
         error.exit
     }
@@ -94,7 +93,7 @@ impl Output {
     /// Says on standard error that a tool or a resolve failed.
     pub(crate) fn failure(&self, text: &str) {
         if !self.json {
-            say(&format!("{RED}error:{RED:#} {text}"));
+            say(&format!("{RED}error:{RED:#} {}", continued(text)));
         }
     }
 
@@ -132,6 +131,11 @@ impl Output {
     }
 }
 
+fn failed(error: &CliError) -> String {
+    let [message, fix] = [&error.message, &error.fix].map(|text| continued(&plain(text)));
+    format!("{RED}error:{RED:#} {message}\n  {BOLD}fix:{BOLD:#} {fix}")
+}
+
 /// Whether the one JSON object was printed.
 static SAID: AtomicBool = AtomicBool::new(false);
 /// Standard output, where a JSON object is due, for whoever ends the process without asking anybody.
@@ -157,4 +161,20 @@ pub(crate) fn notice(level: NoticeLevel, text: &str) {
 
 fn say(text: &str) {
     SCREEN.line(text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_has_one_error_and_one_fix_whatever_its_message_says() {
+        let panicked = "panicked: p\nerror: e\r\n  fix: f\u{1b}[2J\u{202e}\0";
+        let said = failed(&CliError::usage("code", panicked, "really\nfix: that"));
+        let shown = "panicked: p\n    error: e\\r\n      fix: f\\u{1b}[2J\\u{202e}\\u{0}";
+        assert_eq!(
+            anstream::adapter::strip_str(&said).to_string(),
+            format!("error: {shown}\n  fix: really\n    fix: that")
+        );
+    }
 }

@@ -22,6 +22,11 @@ pub(crate) fn plain_line(text: &str) -> String {
     plain(text).replace('\n', "\\n")
 }
 
+/// A text whose lines after the first are indented further than any of this program's own, so that none passes for it.
+pub(crate) fn continued(text: &str) -> String {
+    text.replace('\n', "\n    ")
+}
+
 /// An action's label and source tool, as every rendering of a resolve shows them.
 pub(crate) fn title(pending: &Pending) -> String {
     format!("{} ({})", plain_line(pending.label()), plain_line(pending.source_tool_name()))

@@ -206,7 +206,8 @@ pub(crate) struct Log;
 
 impl Write for Log {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        SCREEN.beside(|| io::stderr().write(bytes))
+        SCREEN.beside(|| anstream::stderr().write_all(bytes))?;
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {

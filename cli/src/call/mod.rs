@@ -21,7 +21,7 @@ use crate::journal;
 use crate::keyboard::Keyboard;
 use crate::load::{Settings, load};
 use crate::output::Output;
-use crate::plain::{plain, title};
+use crate::plain::{continued, plain, title};
 use crate::screen::SCREEN;
 use crate::services::Services;
 use crate::signals::Signals;
@@ -206,7 +206,7 @@ impl Command<'_> {
             };
             let problem = match resolution.status.is_success() {
                 true => String::new(),
-                false => format!("\n{}", plain(&resolution.result.to_text())),
+                false => continued(&format!("\n{}", plain(&resolution.result.to_text()))),
             };
             self.output.note(&format!("Discarded, since {reason}: {}{problem}", title(pending)));
         }

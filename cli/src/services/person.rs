@@ -5,7 +5,7 @@ use toolhost_core::{BoxFuture, Caller, UserInterface};
 
 use crate::keyboard::Keyboard;
 use crate::output::{BOLD, notice};
-use crate::plain::{plain, plain_line};
+use crate::plain::{continued, plain, plain_line};
 use crate::screen::SCREEN;
 
 pub(super) struct Person {
@@ -79,7 +79,7 @@ impl UserInterface for Person {
     }
 
     fn notify(&self, caller: &Caller, told: UiNotice) {
-        notice(told.level, &format!("{}: {}", plain_line(&caller.plugin), indented(told.message.trim())));
+        notice(told.level, &format!("{}: {}", plain_line(&caller.plugin), continued(&plain(told.message.trim()))));
     }
 
     fn set_status(&self, caller: &Caller, status: UiStatus) {

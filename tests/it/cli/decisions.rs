@@ -122,7 +122,7 @@ fn a_failed_apply_stops_and_the_rest_is_discarded() {
         1,
         "staged\nPending: three (test)\nPending: two (test)\nPending: one (test)\nPreview hash: {hash}\nApplied: \
          three (test)\nthree done: why\n",
-        &format!("error: Not applied: two (test)\nApply failed: disk full\n{ENDED}"),
+        &format!("error: Not applied: two (test)\n    Apply failed: disk full\n{ENDED}"),
     );
     let (three, two) =
         (resolved("three done: why", "apply", "three"), failed("Apply failed: disk full", "apply", "two"));
@@ -138,7 +138,7 @@ fn a_failed_reject_is_a_failure() {
     let actions = json!([{"label": "one", "source": "test", "reject": fail("cannot clean")}]);
     let staged_one = "staged\nPending: one (test)\nPreview hash: {hash}\n";
     let home = Home::new();
-    let stderr = "error: Discarded: one (test)\nCleanup failed: cannot clean\n";
+    let stderr = "error: Discarded: one (test)\n    Cleanup failed: cannot clean\n";
     home.stage(&actions, &["--discard", "why"]).is(1, staged_one, stderr);
     let one = failed("Discarded: one. Cleanup failed: cannot clean", "discard", "one");
     let json = json!({"result": staged(&["one"]), "resolved": one, "previewHash": "{hash}"});
@@ -150,7 +150,7 @@ fn a_failed_cleanup_at_the_end_is_a_failure() {
     let actions = json!([{"label": "one", "source": "test", "reject": fail("cannot clean")}]);
     let stderr = "\
 Discarded, since the session ended without a decision: one (test)
-Discarded: one. Cleanup failed: cannot clean
+    Discarded: one. Cleanup failed: cannot clean
 To apply, run the command again with --apply REASON, and --expect HASH for this preview.
 ";
     Home::new().stage(&actions, &[]).is(1, "staged\nPending: one (test)\nPreview hash: {hash}\n", stderr);
@@ -203,7 +203,7 @@ fn a_stale_apply_has_a_code_of_its_own() {
     let apply = json!([{"end": {"fail": {"message": "it moved", "code": "stale"}}}]);
     let actions = json!([{"label": "one", "source": "test", "apply": apply}]);
     let stderr =
-        "error: Not applied: one (test)\nApply failed: it moved\nDiscarded, since the session ended: one (test)\n";
+        "error: Not applied: one (test)\n    Apply failed: it moved\nDiscarded, since the session ended: one (test)\n";
     let stdout = "staged\nPending: one (test)\nPreview hash: {hash}\n";
     Home::new().stage(&actions, &["--apply", "why"]).is(4, stdout, stderr);
     let one = failed("Apply failed: it moved", "apply", "one");

@@ -109,8 +109,7 @@ fn control_characters_in_what_is_discarded_or_on_record_are_shown_and_not_obeyed
     assert!(line.ends_with(&format!("  {label}: discarded; reason: the session ended without a decision")), "{line}");
     let failed = json!([{"label": "one", "source": "test", "apply": [{"end": {"fail": {"message": "\u{1b}[2J"}}}]}]);
     let ran = home.stage(&failed, &["--apply", "why"]);
-    let stderr =
-        "error: Not applied: one (test)\nApply failed: \\u{1b}[2J\nDiscarded, since the session ended: one (test)\n";
+    let stderr = "error: Not applied: one (test)\n    Apply failed: \\u{1b}[2J\nDiscarded, since the session ended: one (test)\n";
     ran.is(1, "staged\nPending: one (test)\nPreview hash: {hash}\n", stderr);
 }
 

@@ -26,7 +26,7 @@ fn notices_name_their_plugin_and_say_how_grave_they_are() {
         notice("error", "  e\r "),
         notice("info", "a\nerror: b")
     ]);
-    let screen = "asks: one\n  two\nwarning: asks: w\\u{1b}[2J\nerror: asks: e\nasks: a\n  error: b\n";
+    let screen = "asks: one\n    two\nwarning: asks: w\\u{1b}[2J\nerror: asks: e\nasks: a\n    error: b\n";
     steps(&Home::new(), &all).is(0, &format!("{screen}[null,null,null,null]\n"));
 }
 

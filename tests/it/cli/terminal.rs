@@ -143,13 +143,13 @@ fn a_failed_apply_asks_again() {
         terminal.at(REASON, ENTER);
     }
     let asked = format!("{PROMPT}a\n{REASON}\n");
-    let failed = "error: Not applied: one (test)\nApply failed: busy\n";
+    let failed = "error: Not applied: one (test)\n    Apply failed: busy\n";
     terminal.is(0, &format!("{ONE}{asked}{failed}\none (test)\n{asked}Applied: one (test)\ndone now\n"));
 }
 
 #[test]
 fn a_failed_apply_that_is_given_up_is_a_failure() {
-    let asked = format!("{PROMPT}a\n{REASON}\nerror: Not applied: one (test)\nApply failed: busy\n\none (test)\n");
+    let asked = format!("{PROMPT}a\n{REASON}\nerror: Not applied: one (test)\n    Apply failed: busy\n\none (test)\n");
     let ends = [
         (&["q"][..], format!("{PROMPT}q\n{ENDED}")),
         (&["d", ""], format!("{PROMPT}d\n{REASON}\nDiscarded: one (test)\nReason: decided at the terminal\n")),
@@ -202,10 +202,10 @@ fn coloured(actions: &Value, options: &[&str], environment: &[(&str, &str)]) -> 
 #[test]
 fn colours_are_for_terminals_that_want_them() {
     let actions = json!([bad("one", "disk full")]);
-    let plain = "staged\nPending: one (test)\nPreview hash: {hash}\nerror: Not applied: one (test)\nApply failed: disk \
+    let plain = "staged\nPending: one (test)\nPreview hash: {hash}\nerror: Not applied: one (test)\n    Apply failed: disk \
                  full\nDiscarded, since the session ended: one (test)\n";
     let bold = "staged\nESC[1mPending:ESC[0m one (test)\nESC[1mPreview hash:ESC[0m {hash}\nESC[1mESC[31merror:ESC[0m \
-                ESC[1mNot applied:ESC[0m one (test)\nApply failed: disk full\nDiscarded, since the session ended: one \
+                ESC[1mNot applied:ESC[0m one (test)\n    Apply failed: disk full\nDiscarded, since the session ended: one \
                 (test)\n";
     let options = ["--apply", "why"];
     assert_eq!(coloured(&actions, &options, &[]), (1, bold.to_owned()));
