@@ -110,7 +110,8 @@ impl CustomToolApi {
     ///
     /// # Errors
     ///
-    /// Which setting is wrong, by its path, and why.
+    /// Which setting is wrong, by its path, and why. Of a wrong setting inside of `#[serde(flatten)]` or of an untagged
+    /// enum, the path ends at what stands around it, since serde reads those without saying where it is.
     pub fn config<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
         let settings = match self.config_value() {
             Value::Null => Value::Object(serde_json::Map::new()),

@@ -108,7 +108,10 @@ impl Sender {
     }
 }
 
-/// Hands a record to the host. What is logged meanwhile, such as by a value as it is written, is left out.
+/// Hands a record to the host.
+///
+/// What a value logs as it is written crosses before it, as a record of its own: records are complete when they come
+/// here. Left out is only what this thread logs while the host takes one, which might otherwise never end.
 pub(crate) fn send(host: &HostObject, level: u8, mut record: LogRecord) {
     thread_local! {
         static SENDING: Cell<bool> = const { Cell::new(false) };
