@@ -1,5 +1,6 @@
 use std::error::Error;
 use std::fmt;
+use std::iter::successors;
 
 use serde_json::Value;
 use toolhost_protocol::{AgentToolResult, Failure, STALE};
@@ -104,17 +105,18 @@ impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for ToolError {
     }
 }
 
+/// How many sources of an error are read: nothing keeps an author's error from being its own source.
+const MOST_SOURCES: usize = 64;
+
 /// The message and those of its sources that it does not repeat already.
 pub(crate) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
+    for cause in successors(error.source(), |cause| Error::source(*cause)).take(MOST_SOURCES) {
         let cause_text = cause.to_string();
         if !text.ends_with(&cause_text) {
             text.push_str(": ");
             text.push_str(&cause_text);
         }
-        source = cause.source();
     }
     text
 }
@@ -158,6 +160,31 @@ mod tests {
     fn the_question_mark_takes_any_error_with_its_sources() {
         assert_eq!(fails().unwrap_err().message(), "cannot read the list: disk on fire");
         assert_eq!(ToolError::from("plain").message(), "plain");
+    }
+
+    #[derive(Debug)]
+    struct Circle(&'static str, &'static Circle);
+
+    static EGG: Circle = Circle("egg", &HEN);
+    static HEN: Circle = Circle("hen", &EGG);
+
+    impl fmt::Display for Circle {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.0)
+        }
+    }
+
+    impl Error for Circle {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            Some(self.1)
+        }
+    }
+
+    #[test]
+    fn sources_that_go_round_in_a_circle_come_to_an_end() {
+        let text = chain(&HEN);
+        assert!(text.starts_with("hen: egg: hen: "), "{text}");
+        assert_eq!(text.split(": ").count(), 1 + MOST_SOURCES);
     }
 
     #[test]
