@@ -6,6 +6,7 @@ use toolhost_abi::async_ffi::{FfiFuture, FutureExt};
 use toolhost_abi::change::Change;
 use toolhost_protocol::Failure;
 
+use super::depth;
 use super::guard::{GuardedFuture, NeedsRuntime, drop_guarded};
 use super::host::HostLink;
 use super::to_bytes;
@@ -34,7 +35,7 @@ impl<C: StagedChange> ChangeAdapter<C> {
         let work = async move {
             let change = change.ok_or_else(|| Failure::new("the pending action is gone"))?;
             let reason = String::from_utf8_lossy(&reason).into_owned();
-            callback(change, reason).await.map_err(ToolError::into_failure)
+            callback(change, reason).await.map_err(|error| depth::failure_without_too_deep(error.into_failure()))
         };
         let guarded = GuardedFuture::new(self.host.plugin(), 0, NeedsRuntime::Yes, work);
         async move { to_bytes(guarded.await) }.into_ffi()
@@ -43,11 +44,13 @@ impl<C: StagedChange> ChangeAdapter<C> {
 
 impl<C: StagedChange> Change for ChangeAdapter<C> {
     fn apply(&self, reason: RVec<u8>) -> FfiFuture<Bytes> {
-        self.run(reason, |change, reason| async move { change.apply(&reason).await })
+        self.run(reason, |change, reason| async move { change.apply(&reason).await.map(depth::without_too_deep) })
     }
 
     fn reject(&self, reason: RVec<u8>) -> FfiFuture<Bytes> {
-        self.run(reason, |change, reason| async move { change.reject(&reason).await })
+        self.run(reason, |change, reason| async move {
+            change.reject(&reason).await.map(|result| result.map(depth::without_too_deep))
+        })
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod change;
 mod create;
+mod depth;
 mod guard;
 mod host;
 mod tool;

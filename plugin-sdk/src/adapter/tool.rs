@@ -8,6 +8,7 @@ use toolhost_abi::call::CallObject;
 use toolhost_abi::tool::Tool;
 use toolhost_protocol::{Failure, RenderRequest, SessionStep, ToolDefinition};
 
+use super::depth;
 use super::guard::{GuardedFuture, NeedsRuntime, drop_guarded, guarded_within};
 use super::host::{CallLink, HostLink};
 use super::to_bytes;
@@ -87,7 +88,10 @@ where
     Fut: Future<Output = ToolResult> + Send + 'static,
 {
     let (plugin, id) = (host.plugin(), call.id());
-    let work = async move { execute(ToolCall::new(host, CallLink(call))).await.map_err(ToolError::into_failure) };
+    let work = async move {
+        let result = execute(ToolCall::new(host, CallLink(call))).await;
+        result.map_err(|error| depth::failure_without_too_deep(error.into_failure())).and_then(depth::checked)
+    };
     let guarded = GuardedFuture::new(plugin, id, NeedsRuntime::Yes, work);
     async move { to_bytes(guarded.await) }.into_ffi()
 }
