@@ -11,7 +11,8 @@ const HELP: &str = "`toolhost --help` shows how it is used";
 #[track_caller]
 fn refused(args: &[&str], code: &str, message: &str, fix: &str) {
     let home = Home::new();
-    home.run(args).is(2, "", &format!("error: {message}\n  fix: {fix}\n"));
+    let shown = message.replace('\n', "\n    ");
+    home.run(args).is(2, "", &format!("error: {shown}\n  fix: {fix}\n"));
     let json = json!({"error": {"code": code, "message": message, "fix": fix}});
     home.run(args.iter().chain(&["--json"])).is_json(2, &json, "");
 }
