@@ -11,6 +11,7 @@ on_every_runtime![
     the_question_mark_takes_every_error_with_its_sources,
     a_failure_carries_what_programs_should_know,
     an_apply_and_a_reject_fail_in_the_same_ways,
+    details_that_nest_too_deep_do_not_undo_what_has_happened,
     a_factory_fails_with_the_whole_chain_too,
 ];
 
@@ -78,6 +79,30 @@ async fn an_apply_and_a_reject_fail_in_the_same_ways() {
         assert_eq!(discarded.result.to_text(), format!("Discarded: Fail. Cleanup failed: {text}"), "{kind}");
         assert!(labels(&session).is_empty());
     }
+}
+
+async fn details_that_nest_too_deep_do_not_undo_what_has_happened() {
+    let session = session_of(&[Fixture::Errors]).await;
+    for (kind, text) in [("deep", "the details nest deeper than 100 levels"), ("deepFailure", "busy")] {
+        let result = session.call("fails", json!({"kind": kind})).await.unwrap();
+        assert_eq!((result.to_text().as_str(), result.is_error, result.details), (text, true, None));
+    }
+
+    for (request, status) in
+        [(ResolveRequest::apply("r"), ResolveStatus::Applied), (ResolveRequest::discard("r"), ResolveStatus::Discarded)]
+    {
+        session.call("stages", json!({"kind": "deep"})).await.unwrap();
+        let resolution = session.resolve(request).await;
+        assert_eq!((resolution.result.to_text().as_str(), resolution.status), ("done", status));
+        assert_eq!(resolution.result.details.unwrap()["sourceResultDetails"], Value::Null);
+        assert!(labels(&session).is_empty());
+    }
+
+    session.call("stages", json!({"kind": "deepFailure"})).await.unwrap();
+    let resolution = session.resolve(ResolveRequest::apply("r")).await;
+    assert_eq!(resolution.result.to_text(), "Apply failed: busy");
+    assert_eq!(resolution.status, ResolveStatus::ApplyFailed { code: Some("busy".to_owned()) });
+    assert_eq!(labels(&session), ["Fail"]);
 }
 
 async fn a_factory_fails_with_the_whole_chain_too() {

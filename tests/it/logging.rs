@@ -143,7 +143,8 @@ async fn events_arrive_with_level_target_fields_and_the_plugins_name() {
     assert!(without_call(&mut records));
     let fields = json!({
         "message": "all kinds", "flag": true, "integer": -3, "unsigned": u64::MAX, "float": 0.5, "nan": "NaN",
-        "text": "a\nb", "display": "x", "debug": "Some(1)", "error": "disk full", "plugin_of": "mine"
+        "text": "a\nb", "display": "x", "debug": "Some(1)", "error": "disk full", "plugin_of": "mine",
+        "plugin_": "other", "call_": "mine"
     });
     assert_eq!(records, [event("INFO", "logs::elsewhere", of_plugin(fields), &[])]);
 }
@@ -162,8 +163,9 @@ async fn spans_arrive_as_spans() {
     let span = |kind: &str, name: &str, fields: Value| json!({kind: name, "level": "INFO", "target": "logs", "fields": fields});
     let said = |text: &str, within: &[&str]| event("INFO", "logs", of_plugin(json!({"message": text})), within);
     let expected = [
-        span("span", "outer", of_plugin(json!({"n": 1}))),
+        span("span", "outer", of_plugin(json!({"n": 1, "call_": "mine"}))),
         span("record", "outer", json!({"later": "known now"})),
+        span("record", "outer", json!({"plugin_": "other"})),
         span("span", "inner", of_plugin(json!({}))),
         said("within", &["inner", "outer", "of the host"]),
         said("beside", &["of the host"]),

@@ -45,11 +45,12 @@ impl PluginLog {
         let Some(level) = level_of(level).filter(|level| *level <= LevelFilter::current()) else {
             return;
         };
-        let record = serde_json::from_slice(record).unwrap_or_else(|_| {
+        let mut record = serde_json::from_slice(record).unwrap_or_else(|_| {
             let mut raw = LogRecord::default();
             raw.message = String::from_utf8_lossy(record).into_owned();
             raw
         });
+        rename_ours(&mut record);
         match record.kind {
             LogKind::Event => self.event(level, record),
             LogKind::Span => self.begin(level, record),
@@ -144,6 +145,15 @@ impl PluginLog {
 
     fn spans(&self) -> MutexGuard<'_, HashMap<u64, Span>> {
         self.spans.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Fields of the plugin's that are called as ours are get another name: of two with one name, a reader may believe the
+/// wrong one.
+fn rename_ours(record: &mut LogRecord) {
+    let fields = record.fields.iter_mut().map(|(name, _)| name);
+    for name in fields.chain(&mut record.later).filter(|name| ["plugin", "call"].contains(&name.as_str())) {
+        name.push('_');
     }
 }
 
