@@ -245,7 +245,8 @@
 //! }
 //! ```
 //!
-//! [`Changes`] is the diff that a person sees, as the `details`, and what the host verifies right before it applies, as
+//! **Give both, `details` and `depends_on`.** Without the second the host shows the same diff, and verifies nothing: what
+//! somebody else wrote meanwhile is lost unless `apply` looks. [`Changes`] is the diff that a person sees, as the `details`, and what the host verifies right before it applies, as
 //! what the action depends on; [`PendingAction::changes`] does both at once. `apply` does exactly what
 //! was shown or fails and changes nothing; after a failure the action stays pending and may be tried again. Several actions
 //! are resolved last first, so stage steps that build on each other as one action. Say `EFFECT = Effect::Stages`, so that a
@@ -281,15 +282,20 @@
 //! # fn main() {}
 //! ```
 //!
-//! Tools that share something hold an `Arc` of it. One value of a tool serves all calls of its session, one after the other,
+//! A closure that uses `?` states its return type, as here; a plain `fn` does, too, and can be called from a test as well as
+//! exported. Tools that share something hold an `Arc` of it. One value of a tool serves all calls of its session, one after the other,
 //! or at the same time where [`PARALLEL`](CustomTool::PARALLEL) is true: state that changes is in a `Mutex` or an atomic. Say
 //! `PARALLEL = true` for a tool that only reads; a model often asks for several files or pages at once.
 //!
 //! # Async, progress, cancellation
 //!
 //! `tokio::time`, `fs`, `process`, `net`, `spawn`, `spawn_blocking` and `select!` work inside `execute`, `apply` and `reject`
-//! without any set-up, whatever the host runs on: the SDK starts a runtime of the plugin's own on first use. The plugin
-//! depends on tokio itself, with the features that it uses. A factory that needs tokio is `async`.
+//! without any set-up, whatever the host runs on: the SDK starts a runtime of the plugin's own on first use. A factory that
+//! needs tokio is `async`. The plugin depends on tokio itself, with the features that it uses:
+//!
+//! ```toml
+//! tokio = { version = "1", features = ["macros", "rt", "time"] }
+//! ```
 //!
 //! ```
 //! # use toolhost_plugin_sdk::prelude::*;
@@ -443,7 +449,7 @@
 //! # Ok(String::new()) }
 //! ```
 //!
-//! Never set up a subscriber or a logger, nor print: the host's terminal is not the plugin's. A panic arrives in the log, too.
+//! On the command line, `TOOLHOST_LOG=info toolhost call …` shows it. Never set up a subscriber or a logger, nor print: the host's terminal is not the plugin's. A panic arrives in the log, too.
 //!
 //! # Testing
 //!

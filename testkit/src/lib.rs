@@ -3,7 +3,7 @@
 //! The tools run in the test's own process, on the same core and through the same adapters as in a host, so that a
 //! preview, an apply or a refusal here is what it will be there. What a tool stages, streams, runs and asks is recorded;
 //! what it gets for an answer is scripted. The plugin names this crate under `[dev-dependencies]`, beside tokio with the
-//! features `macros` and `rt`.
+//! features `macros`, `rt` and `time`.
 //!
 //! ```
 //! use toolhost_plugin_sdk::prelude::*;
