@@ -204,7 +204,7 @@
 //!
 //! ```
 //! use std::{fs, path::PathBuf};
-//! use toolhost_plugin_sdk::{Dependency, prelude::*};
+//! use toolhost_plugin_sdk::prelude::*;
 //!
 //! struct Overwrite {
 //!     path: PathBuf,
@@ -212,23 +212,17 @@
 //!     new: String,
 //! }
 //!
-//! impl Overwrite {
-//!     fn changes(&self) -> Changes {
-//!         Changes::new().modify(&self.path, &self.old, &self.new)
-//!     }
-//! }
-//!
 //! impl StagedChange for Overwrite {
 //!     fn label(&self) -> String {
 //!         format!("Overwrite {}", self.path.display())
 //!     }
 //!
-//!     fn details(&self) -> Option<Value> {
-//!         Some(self.changes().into_details())
+//!     fn source_tool_name(&self) -> Option<String> {
+//!         Some("overwrite".to_owned())
 //!     }
 //!
-//!     fn depends_on(&self) -> Vec<Dependency> {
-//!         self.changes().dependencies()
+//!     fn changes(&self) -> Option<Changes> {
+//!         Some(Changes::new().modify(&self.path, &self.old, &self.new))
 //!     }
 //!
 //!     async fn apply(&self, _reason: &str) -> ToolResult {
@@ -245,9 +239,8 @@
 //! }
 //! ```
 //!
-//! **Give both, `details` and `depends_on`.** Without the second the host shows the same diff, and verifies nothing: what
-//! somebody else wrote meanwhile is lost unless `apply` looks. [`Changes`] is the diff that a person sees, as the `details`, and what the host verifies right before it applies, as
-//! what the action depends on; [`PendingAction::changes`] does both at once. `apply` does exactly what
+//! [`Changes`] is the diff that a person sees, and what the host verifies right before it applies: leave it out, and what
+//! somebody else wrote meanwhile is lost unless `apply` looks. `apply` does exactly what
 //! was shown or fails and changes nothing; after a failure the action stays pending and may be tried again. Several actions
 //! are resolved last first, so stage steps that build on each other as one action. Say `EFFECT = Effect::Stages`, so that a
 //! host lets a model call the tool without asking a person first.

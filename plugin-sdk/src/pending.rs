@@ -3,7 +3,7 @@ use std::path::Path;
 use std::pin::Pin;
 
 use serde_json::{Value, json};
-use toolhost_protocol::{AgentToolResult, Dependency, FileChange};
+use toolhost_protocol::{AgentToolResult, Dependency, FileChange, PendingHead};
 
 use crate::changes::{Changes, file_dependency};
 use crate::{ToolError, ToolResult};
@@ -52,7 +52,15 @@ pub trait StagedChange: Send + Sync + 'static {
         None
     }
 
-    /// What programs may show of it: best an object with a `changes` list of
+    /// The files that it changes: what a person sees as a diff, and what the host verifies right before it applies. They
+    /// become the `changes` list of the [`details`](Self::details), and the action depends on what they depend on.
+    ///
+    /// Asked once, when the action is pushed; make them with the preview, not in here.
+    fn changes(&self) -> Option<Changes> {
+        None
+    }
+
+    /// What programs may show of it besides its [`changes`](Self::changes): best an object with a `changes` list of
     /// [`FileChange`](toolhost_protocol::FileChange), as [`Changes::into_details`] returns it.
     fn details(&self) -> Option<Value> {
         None
@@ -189,16 +197,9 @@ impl StagedChange for PendingAction {
     }
 
     fn details(&self) -> Option<Value> {
-        let Some(changes) = &self.changes else {
-            return self.details.clone();
-        };
-        match self.details.clone() {
-            Some(Value::Object(mut details)) => {
-                details.insert("changes".to_owned(), json!(changes));
-                Some(Value::Object(details))
-            }
-            Some(other) => Some(json!({ "changes": changes, "details": other })),
-            None => Some(json!({ "changes": changes })),
+        match &self.changes {
+            Some(changes) => Some(with_changes(self.details.clone(), changes)),
+            None => self.details.clone(),
         }
     }
 
@@ -225,9 +226,62 @@ impl fmt::Display for PendingActionId {
     }
 }
 
+/// Details with a list of changes; such as are no object then stand beside it.
+fn with_changes(details: Option<Value>, changes: &[FileChange]) -> Value {
+    match details {
+        Some(Value::Object(mut details)) => {
+            details.insert("changes".to_owned(), json!(changes));
+            Value::Object(details)
+        }
+        Some(other) => json!({ "changes": changes, "details": other }),
+        None => json!({ "changes": changes }),
+    }
+}
+
+/// What crosses of a change when it is pushed.
+pub(crate) fn head(change: &impl StagedChange) -> PendingHead {
+    let mut head = PendingHead::new(change.label());
+    head.source_tool_name = change.source_tool_name();
+    head.details = change.details();
+    head.depends_on = change.depends_on();
+    if let Some(changes) = change.changes() {
+        head.depends_on.extend(changes.dependencies());
+        head.details = Some(with_changes(head.details, changes.as_slice()));
+    }
+    head
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_change_changes_is_shown_and_verified() {
+        struct Move(Option<Value>);
+        impl StagedChange for Move {
+            fn label(&self) -> String {
+                "Move".to_owned()
+            }
+
+            async fn apply(&self, _reason: &str) -> ToolResult {
+                Ok("".into())
+            }
+
+            fn changes(&self) -> Option<Changes> {
+                Some(Changes::new().rename("/a", "/b"))
+            }
+
+            fn details(&self) -> Option<Value> {
+                self.0.clone()
+            }
+        }
+        let list = json!([{"path": "/b", "kind": "rename", "oldPath": "/a"}]);
+        let plain = head(&Move(None));
+        assert_eq!(plain.details, Some(json!({ "changes": list })));
+        assert_eq!(plain.depends_on, Changes::new().rename("/a", "/b").dependencies());
+        assert_eq!(plain.depends_on.len(), 1);
+        assert_eq!(head(&Move(Some(json!({"n": 1})))).details, Some(json!({"n": 1, "changes": list})));
+    }
 
     fn action() -> PendingAction {
         PendingAction::new("x", async |_reason| Ok("".into()))

@@ -6,12 +6,12 @@ use toolhost_abi::abi_stable::sabi_trait::TD_Opaque;
 use toolhost_abi::call::CallObject;
 use toolhost_abi::change::ChangeObject;
 use toolhost_abi::host::HostObject;
-use toolhost_protocol::{AgentToolResult, Failure, LogRecord, PendingHead, PushReceipt};
+use toolhost_protocol::{AgentToolResult, Failure, LogRecord, PushReceipt};
 
 use super::change::ChangeAdapter;
 use super::{encode, from_bytes};
 use crate::bridge;
-use crate::pending::StagedChange;
+use crate::pending::{self, StagedChange};
 use crate::plugin::Plugin;
 
 /// The host as this plugin's code reaches it.
@@ -32,10 +32,7 @@ impl HostLink {
 
     /// Pushes for the call with this id; 0 where no call is running.
     pub(crate) fn push(&self, call: u64, change: impl StagedChange) -> Result<String, Failure> {
-        let mut head = PendingHead::new(change.label());
-        head.source_tool_name = change.source_tool_name();
-        head.details = change.details();
-        head.depends_on = change.depends_on();
+        let head = pending::head(&change);
         let json = encode(&head)?;
         let change = ChangeObject::from_value(ChangeAdapter::new(self.clone(), head.label, change), TD_Opaque);
         let answer = from_bytes(self.host.push_pending_action(call, json.into(), change))?;
