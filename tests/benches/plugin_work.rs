@@ -75,8 +75,7 @@ fn lines(runtime: &Runtime, session: &Session, count: u64) -> Duration {
 fn plugin_work(criterion: &mut Criterion) {
     let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime can be started");
     let sessions = sessions(&runtime);
-    let typed =
-        json!({"work": "count", "text": "forty characters of an author's own text", "lines": [1, 2], "deep": true});
+    let typed = json!({"work": "count", "text": "forty-eight characters of the author's own words", "lines": [1, 2], "deep": true});
     assert_eq!(typed.to_string().len(), 100);
     let large = json!({"work": "echo", "text": "x".repeat(1024 * 1024)});
     let wait = json!({"work": "wait", "text": ""});

@@ -17,9 +17,10 @@ use crate::plugins;
 use crate::shell::command_line;
 use photos::Photos;
 
+const PLUGIN: &str = "batch-rename";
 const TOOL: &str = "batch_rename_preview";
 
-/// Builds host and plugins, and plays the demo. `keep` leaves its files there.
+/// Builds the host and the plugin, and plays the demo. `keep` leaves its files there.
 ///
 /// # Errors
 ///
@@ -27,17 +28,18 @@ const TOOL: &str = "batch_rename_preview";
 pub fn run(out: &mut dyn Write, keep: bool) -> Result<()> {
     let manifest_path = crate::workspace_manifest();
     let target_dir = metadata(&manifest_path)?.target_directory.into_std_path_buf();
-    eprintln!("Building the host and the plugins; the first time this takes some minutes ...");
+    eprintln!("Building the host and a plugin; the first time this takes some minutes ...");
     let host = Build::new(&manifest_path).package("toolhost").target_dir(&target_dir).profile(Profile::Dev).locked();
     let host = host.bin("toolhost")?;
-    let plugins = plugins::build_all(&manifest_path, &target_dir)?.directory;
-    play(out, host, plugins, keep)
+    let built = plugins::build(&manifest_path, &target_dir, &[PLUGIN])?.plugins;
+    let plugin = built.into_iter().next().context("nothing was built")?.path;
+    play(out, host, plugin, keep)
 }
 
 /// The demo itself, with what it needs already built.
-fn play(out: &mut dyn Write, host: PathBuf, plugins: PathBuf, keep: bool) -> Result<()> {
+fn play(out: &mut dyn Write, host: PathBuf, plugin: PathBuf, keep: bool) -> Result<()> {
     let photos = Photos::create(keep)?;
-    let mut demo = Demo { out, host, plugins, photos };
+    let mut demo = Demo { out, host, plugin, photos };
     let outcome = demo.steps();
     if keep {
         writeln!(demo.out, "\nThe files are kept in {}", demo.photos.path().display())?;
@@ -54,7 +56,7 @@ fn play(out: &mut dyn Write, host: PathBuf, plugins: PathBuf, keep: bool) -> Res
 struct Demo<'a> {
     out: &'a mut dyn Write,
     host: PathBuf,
-    plugins: PathBuf,
+    plugin: PathBuf,
     photos: Photos,
 }
 
@@ -73,8 +75,8 @@ impl Demo<'_> {
     }
 
     fn list(&mut self) -> Result<()> {
-        self.heading("1. Which tools do the plugins offer?")?;
-        let printed = self.toolhost(&["list".into(), "--plugin".into(), self.plugins.clone().into()])?;
+        self.heading("1. Which tools does the plugin offer?")?;
+        let printed = self.toolhost(&["list".into(), "--plugin".into(), self.plugin.clone().into()])?;
         ensure!(printed.stdout.contains(TOOL), "the list does not name {TOOL}");
         Ok(())
     }
@@ -118,7 +120,7 @@ impl Demo<'_> {
         let files: Vec<_> = files.into_iter().filter(|name| name.ends_with(".JPG")).collect();
         let params = json!({"files": files, "find": find, "replace": replace}).to_string();
         let mut args: Vec<OsString> = vec!["call".into(), TOOL.into()];
-        args.extend(["--plugin".into(), self.plugins.clone().into()]);
+        args.extend(["--plugin".into(), self.plugin.clone().into()]);
         args.extend(["--cwd".into(), self.photos.path().into()]);
         args.extend(["--params".into(), params.into()]);
         args.extend(decision.iter().map(OsString::from));
@@ -181,7 +183,7 @@ mod tests {
         let copied = Command::new("sh").args(["-c", r#"cp "$0" "$1" && chmod +x "$1""#]).arg(&text).arg(&host).status();
         assert!(copied.unwrap().success());
         let mut out = Vec::new();
-        let outcome = play(&mut out, host, home.path().join("plugins"), false);
+        let outcome = play(&mut out, host, home.path().join("plugin.so"), false);
         (outcome, String::from_utf8(out).unwrap())
     }
 

@@ -32,13 +32,15 @@ struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Builds every plugin by itself, in release, and prints where the files are
+    /// Builds plugins, each by itself, in release, and prints where the files are
     Plugins {
+        /// Only the plugins of these packages; by default all
+        names: Vec<String>,
         /// Prints one JSON object: {"directory", "plugins": [{"name", "path"}]}
         #[arg(long)]
         json: bool,
     },
-    /// Builds host and plugins, then previews, applies and discards renames of real files in a temporary directory
+    /// Builds the host and a plugin, then previews, applies and discards renames of real files in a temporary directory
     Demo {
         /// Leaves the temporary directory there at the end
         #[arg(long)]
@@ -99,7 +101,9 @@ fn main() -> ExitCode {
 fn run(task: Task) -> Result<()> {
     let mut out = io::stdout().lock();
     match task {
-        Task::Plugins { json } => plugins::run(&mut out, json),
+        Task::Plugins { names, json } => {
+            plugins::run(&mut out, &names.iter().map(String::as_str).collect::<Vec<_>>(), json)
+        }
         Task::Demo { keep } => demo::run(&mut out, keep),
         Task::ModelCheck => model_check::run(),
         Task::AbiCheck => abi::check(&mut out, &abi::directory()),

@@ -1,4 +1,4 @@
-//! `cargo xtask plugins`: builds every plugin of the workspace by itself, into one directory.
+//! `cargo xtask plugins`: builds plugins of the workspace, each by itself, into one directory.
 
 #[cfg(test)]
 mod tests;
@@ -23,7 +23,7 @@ pub struct Plugin {
     pub path: PathBuf,
 }
 
-/// All plugins of a workspace, built.
+/// Plugins of a workspace, built.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plugins {
     /// The directory that holds their files and nothing else; what `toolhost --plugin` takes.
@@ -32,20 +32,27 @@ pub struct Plugins {
     pub plugins: Vec<Plugin>,
 }
 
-/// Builds every plugin of the workspace with this manifest and puts the files into `plugins/` in the target directory.
+/// Builds the plugins of the workspace with this manifest that are named, or all of them where none is, and puts the
+/// files into `plugins/` in the target directory.
 ///
 /// Each is built by its own `cargo build -p`: built together, one plugin's features would change another's bytes. A file
-/// that is there already is replaced whole, since a host may have it open; one that no plugin makes any longer is removed.
+/// that is there already is replaced whole, since a host may have it open; where all are built, one that no plugin makes
+/// any longer is removed.
 ///
 /// # Errors
 ///
-/// When there is no plugin, one cannot be built, or its file cannot be put into the directory.
-pub fn build_all(manifest_path: &Path, target_dir: &Path) -> Result<Plugins> {
+/// When there is no plugin, or none of a given name, one cannot be built, or its file cannot be put into the directory.
+pub fn build(manifest_path: &Path, target_dir: &Path, names: &[&str]) -> Result<Plugins> {
     let metadata = metadata(manifest_path)?;
-    let packages = packages(&metadata);
+    let mut packages = packages(&metadata);
     if packages.is_empty() {
         bail!("no member of the workspace under {}/plugins is a cdylib", metadata.workspace_root);
     }
+    if let Some(unknown) = names.iter().find(|name| !packages.iter().any(|package| package.name == **name)) {
+        let known: Vec<_> = packages.iter().map(|package| package.name.as_str()).collect();
+        bail!("there is no plugin `{unknown}`; name one of: {}", known.join(", "));
+    }
+    packages.retain(|package| names.is_empty() || names.contains(&package.name.as_str()));
     let directory = target_dir.join("plugins");
     fs::create_dir_all(&directory).with_context(|| format!("could not create {}", directory.display()))?;
 
@@ -56,19 +63,21 @@ pub fn build_all(manifest_path: &Path, target_dir: &Path) -> Result<Plugins> {
         let built = build.cdylib()?;
         plugins.push(Plugin { name, path: publish(&built, &directory)? });
     }
-    remove_others(&directory, &plugins)?;
+    if names.is_empty() {
+        remove_others(&directory, &plugins)?;
+    }
     Ok(Plugins { directory, plugins })
 }
 
-/// Builds every plugin of this workspace and prints where the files are, for people or as JSON.
+/// Builds the named plugins of this workspace, or all, and prints where the files are, for people or as JSON.
 ///
 /// # Errors
 ///
-/// As [`build_all`], and when `out` cannot be written to.
-pub fn run(out: &mut dyn Write, as_json: bool) -> Result<()> {
+/// As [`build`], and when `out` cannot be written to.
+pub fn run(out: &mut dyn Write, names: &[&str], as_json: bool) -> Result<()> {
     let manifest_path = crate::workspace_manifest();
     let target_dir = metadata(&manifest_path)?.target_directory;
-    let Plugins { directory, plugins } = build_all(&manifest_path, target_dir.as_std_path())?;
+    let Plugins { directory, plugins } = build(&manifest_path, target_dir.as_std_path(), names)?;
     if as_json {
         let list: Vec<_> =
             plugins.iter().map(|p| json!({"name": p.name, "path": p.path.display().to_string()})).collect();

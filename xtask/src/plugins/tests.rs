@@ -35,7 +35,7 @@ fn builds_the_plugins_and_nothing_else() {
     fs::create_dir_all(stale.parent().unwrap()).unwrap();
     fs::write(&stale, "").unwrap();
 
-    let first = build_all(&manifest, &root.path().join("target")).unwrap();
+    let first = build(&manifest, &root.path().join("target"), &[]).unwrap();
     assert_eq!(first.plugins.iter().map(|plugin| plugin.name.as_str()).collect::<Vec<_>>(), ["add", "zip"]);
     let mut files: Vec<_> = fs::read_dir(&first.directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
@@ -44,7 +44,7 @@ fn builds_the_plugins_and_nothing_else() {
     // Replaced, not rewritten: who has the old file open keeps it.
     let inode = |plugins: &Plugins| fs::metadata(&plugins.plugins[0].path).unwrap().ino();
     let open = fs::File::open(&first.plugins[0].path).unwrap();
-    let second = build_all(&manifest, &root.path().join("target")).unwrap();
+    let second = build(&manifest, &root.path().join("target"), &[]).unwrap();
     assert_eq!(first, second);
     assert_ne!(open.metadata().unwrap().ino(), inode(&second));
 }
@@ -54,6 +54,23 @@ fn a_workspace_without_plugins_is_an_error() {
     let root = workspace();
     let manifest = root.path().join("Cargo.toml");
     fs::write(&manifest, "[workspace]\nresolver = \"3\"\nmembers = [\"elsewhere\"]\n").unwrap();
-    let error = build_all(&manifest, &root.path().join("target")).unwrap_err().to_string();
+    let error = build(&manifest, &root.path().join("target"), &[]).unwrap_err().to_string();
     assert!(error.ends_with("plugins is a cdylib"), "{error}");
+}
+
+#[test]
+fn only_what_is_named_is_built_and_the_rest_stays() {
+    let root = workspace();
+    let manifest = root.path().join("Cargo.toml");
+    let target = root.path().join("target");
+    let all = build(&manifest, &target, &[]).unwrap();
+    let inodes = || all.plugins.iter().map(|plugin| fs::metadata(&plugin.path).unwrap().ino()).collect::<Vec<_>>();
+    let before = inodes();
+    let named = build(&manifest, &target, &["zip"]).unwrap();
+    assert_eq!(named.plugins, all.plugins[1..]);
+    assert_eq!(inodes()[0], before[0]);
+    assert_ne!(inodes()[1], before[1]);
+
+    let error = build(&manifest, &target, &["zip", "zap"]).unwrap_err().to_string();
+    assert_eq!(error, "there is no plugin `zap`; name one of: add, zip");
 }
