@@ -33,10 +33,11 @@ mod discover;
 mod error;
 mod host;
 mod inspect;
+mod load;
 mod siblings;
 mod stage;
 
-pub use error::{LoadError, LoadErrorKind};
+pub use error::{LoadError, LoadErrorKind, Report, Stage};
 pub use host::{BuildError, Host, HostBuilder, LoadLimits, OpenedSession, PluginInfo};
 pub use toolhost_core::{
     AgentToolResult, CallError, EndReason, PendingActionStore, ResolveAction, ResolveRequest, Session, SessionOptions,

@@ -24,7 +24,7 @@ pub const STALE: &str = toolhost_protocol::STALE;
 pub const PARAMETERS: &str = toolhost_protocol::PARAMETERS;
 
 /// A setting of the plugin is wrong: what [`CustomToolApi::config`](crate::CustomToolApi::config) fails with.
-pub const CONFIG: &str = "config";
+pub const CONFIG: &str = toolhost_protocol::CONFIG;
 
 /// A program could not be started, or not be waited for: from [`CustomToolApi::exec`](crate::CustomToolApi::exec).
 pub const EXEC: &str = service::EXEC;

@@ -9,6 +9,9 @@ pub const STALE: &str = "stale";
 /// The code of a failure that means: the parameters satisfy the schema, and still do not fit the tool.
 pub const PARAMETERS: &str = "parameters";
 
+/// The code of a failure that means: a setting of the plugin is wrong.
+pub const CONFIG: &str = "config";
+
 /// Why a tool, an apply or a reject failed, as it crosses from plugin to host.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

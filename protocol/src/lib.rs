@@ -29,7 +29,7 @@ pub use create::{CreateRequest, PROTOCOL_VERSION};
 pub use definition::{Effect, ToolDefinition};
 pub use dependency::{Dependency, DependencyState, FileState};
 pub use event::{Event, EventKind};
-pub use failure::{Failure, PARAMETERS, STALE};
+pub use failure::{CONFIG, Failure, PARAMETERS, STALE};
 pub use log::{LogKind, LogRecord};
 pub use path::JsonPath;
 pub use pending::{PendingHead, PendingSummary, PushReceipt};

@@ -191,8 +191,10 @@ async fn an_error_is_data_too() {
     let host = host([plugin(Fixture::NoPlugin)]).await;
     let expected = json!({
         "code": "TH0204",
+        "stage": "inspect",
         "path": plugin(Fixture::NoPlugin),
         "cause": "it is a shared library, but no toolhost plugin: it has no `.note.toolhost` note",
+        "evidence": [format!("a file of {} bytes", fs::metadata(plugin(Fixture::NoPlugin)).unwrap().len())],
         "fix": "export the plugin with `export_plugin!` of toolhost-plugin-sdk",
     });
     assert_eq!(serde_json::to_value(host.load_errors()).unwrap(), json!([expected]));

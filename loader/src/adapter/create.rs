@@ -15,7 +15,7 @@ use toolhost_protocol::{CreateRequest, JsonPath, PROTOCOL_VERSION};
 use super::tool::PluginTool;
 use super::{encode, failure, host};
 use crate::PluginInfo;
-use crate::host::Loaded;
+use crate::load::Loaded;
 
 /// Why a factory gave no tools.
 pub(crate) enum Failed {

@@ -32,7 +32,10 @@ second   Second   Stages one action without a word of its source  second  0.1.0
 #[test]
 fn a_program_gets_the_tools_and_the_errors() {
     let (second, bad) = (plugin(Fixture::Second), plugin(Fixture::NoPlugin));
-    let error = json!({"code": "TH0204", "path": bad, "cause": NO_PLUGIN, "fix": EXPORT});
+    let evidence = [format!("a file of {} bytes", std::fs::metadata(&bad).unwrap().len())];
+    let error = json!({
+        "code": "TH0204", "stage": "inspect", "path": bad, "cause": NO_PLUGIN, "evidence": evidence, "fix": EXPORT
+    });
     let tool = json!({
         "name": "second", "label": "Second", "description": "Stages one action without a word of its source",
         "effect": "changes", "plugin": "second", "version": "0.1.0", "path": second

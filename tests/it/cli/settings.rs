@@ -7,6 +7,8 @@ use super::support::{Home, Ran, ask, plugin};
 
 const FORM: &str = "write --config PLUGIN=JSON, or --config PLUGIN=@FILE with a file that holds the JSON";
 
+const CORRECT: &str = "correct the plugin's settings: --config asks=JSON (`HostBuilder::config`)";
+
 /// What the plugin that asks finds with these options.
 fn with(home: &Home, options: &[&str]) -> Ran {
     home.run(ask(&json!({"steps": ["settings"]}), options))
@@ -43,9 +45,16 @@ fn settings_are_there_for_lists_too() {
     let args = ["list", "--plugin", asks.to_str().unwrap(), "--config", "asks={\"retries\":-1}", "--json"];
     let cause =
         "the factory of `asks` failed: the plugin's setting `retries`: invalid value: integer `-1`, expected u8";
-    let fix = "mend what the message names, or ask the plugin's author";
-    let error = json!({"code": "TH0701", "path": asks, "cause": cause, "fix": fix});
-    Home::new().run(args).is_json(2, &json!({"tools": [], "errors": [error]}), "");
+    let ran = Home::new().run(args);
+    let printed: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let evidence = printed["errors"][0]["evidence"].clone();
+    let error = json!({
+        "code": "TH0701", "stage": "create", "path": asks, "cause": cause, "evidence": evidence, "fix": CORRECT
+    });
+    ran.is_json(2, &json!({"tools": [], "errors": [error]}), "");
+    let (sdk, interface) = (env!("CARGO_PKG_VERSION"), toolhost_abi::ABI_VERSION);
+    let plugin = format!("the plugin asks 0.1.0, built with SDK {sdk} (interface {interface}) and rustc ");
+    assert!(evidence[0].as_str().unwrap().starts_with(&plugin), "{evidence}");
 }
 
 #[test]
@@ -58,8 +67,7 @@ fn a_wrong_setting_is_named_with_its_plugin() {
     ];
     for (settings, reason) in cases {
         let message = format!("no tool is loaded: {}: the factory of `asks` failed: {reason} (TH0701)", asks.display());
-        let fix = "mend what the message names, or ask the plugin's author";
-        refused(&Home::new(), &["--config", &format!("asks={settings}")], "no-tools", &message, fix);
+        refused(&Home::new(), &["--config", &format!("asks={settings}")], "no-tools", &message, CORRECT);
     }
 }
 

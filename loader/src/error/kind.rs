@@ -1,19 +1,6 @@
-use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use serde::Serialize;
-use serde::ser::SerializeStruct;
 use toolhost_core::RegisterError;
-
-/// Why a plugin, or one tool of it, is not there. The others are.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct LoadError {
-    /// The plugin's file, as it was found.
-    pub path: PathBuf,
-    /// What went wrong.
-    pub kind: LoadErrorKind,
-}
 
 /// What went wrong with a plugin, by the stage of its load.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -165,6 +152,8 @@ pub enum LoadErrorKind {
     FactoryFailed {
         /// The plugin's name.
         plugin: String,
+        /// The code that the factory gave to its failure, such as `config`.
+        code: Option<String>,
         /// The factory's own message.
         reason: String,
     },
@@ -197,115 +186,4 @@ pub enum LoadErrorKind {
         #[source]
         reason: RegisterError,
     },
-}
-
-impl LoadErrorKind {
-    /// A stable code, `TH` and four digits, of which the first two say the stage.
-    #[must_use]
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::NotFound => "TH0101",
-            Self::Unreadable { .. } => "TH0102",
-            Self::EmptyDirectory { .. } => "TH0103",
-            Self::NotALibrary { .. } => "TH0201",
-            Self::OtherPlatform { .. } => "TH0202",
-            Self::Damaged { .. } => "TH0203",
-            Self::NotAPlugin { .. } => "TH0204",
-            Self::BadNote { .. } => "TH0205",
-            Self::NewerNote { .. } => "TH0206",
-            Self::OtherFamily { .. } => "TH0207",
-            Self::PanicAborts { .. } => "TH0208",
-            Self::NoEntry { .. } => "TH0209",
-            Self::NotStaged { .. } => "TH0401",
-            Self::SiblingClash { .. } => "TH0402",
-            Self::OpenedInPlace { .. } => "TH0403",
-            Self::NameTaken { .. } => "TH0404",
-            Self::NotOpened { .. } => "TH0501",
-            Self::OtherVersion { .. } => "TH0601",
-            Self::OtherLayout { .. } => "TH0602",
-            Self::FactoryFailed { .. } => "TH0701",
-            Self::FactoryTimedOut { .. } => "TH0702",
-            Self::BadDefinition { .. } => "TH0703",
-            Self::ToolRefused { .. } => "TH0801",
-        }
-    }
-
-    /// What to do about it, in one sentence without a full stop.
-    #[must_use]
-    pub fn fix(&self) -> &'static str {
-        match self {
-            Self::NotFound => "check the path; a plugin's package needs `crate-type = [\"cdylib\"]` to make its file",
-            Self::Unreadable { .. } => "give this user the right to read it",
-            Self::EmptyDirectory { .. } => {
-                "name the plugin's file, or its directory; its package needs `crate-type = [\"cdylib\"]` to make one"
-            }
-            Self::NotALibrary { .. } => "name the shared library that building the plugin makes",
-            Self::OtherPlatform { .. } => "build the plugin for this platform",
-            Self::Damaged { .. } => "copy or build the file again",
-            Self::NotAPlugin { .. } => "export the plugin with `export_plugin!` of toolhost-plugin-sdk",
-            Self::BadNote { .. } | Self::NoEntry { .. } => {
-                "build the plugin with an unmodified toolhost-plugin-sdk, and keep its exported symbol when stripping"
-            }
-            Self::NewerNote { .. } | Self::OtherFamily { .. } => {
-                "update this host, or build the plugin with an older toolhost-plugin-sdk"
-            }
-            Self::PanicAborts { .. } => "build it with `panic = \"unwind\"`, the default, in its profile",
-            Self::NotStaged { .. } => {
-                "make it a directory of this user alone, or choose another with --cache-dir (`HostBuilder::cache_dir`)"
-            }
-            Self::OpenedInPlace { .. } => "put the library beside the plugin and link with `-rpath,$ORIGIN`",
-            Self::NameTaken { .. } => "load the plugins in separate hosts, or link the library statically into both",
-            Self::SiblingClash { .. } => "link the library into the plugin statically, or give it a name of its own",
-            Self::NotOpened { .. } => "install the library that is missing, or build the plugin on this system",
-            Self::OtherVersion { .. } => "build the plugin with the toolhost-plugin-sdk of this host's version",
-            Self::OtherLayout { .. } => "build the plugin again with a released toolhost-plugin-sdk",
-            Self::FactoryFailed { .. } | Self::FactoryTimedOut { .. } => {
-                "mend what the message names, or ask the plugin's author"
-            }
-            Self::BadDefinition { .. } | Self::ToolRefused { .. } => "change the tool, or ask the plugin's author to",
-        }
-    }
-}
-
-impl LoadError {
-    pub(crate) fn new(path: &Path, kind: LoadErrorKind) -> Self {
-        Self { path: path.to_owned(), kind }
-    }
-
-    /// The stable code of the kind.
-    #[must_use]
-    pub fn code(&self) -> &'static str {
-        self.kind.code()
-    }
-
-    /// What to do about it.
-    #[must_use]
-    pub fn fix(&self) -> &'static str {
-        self.kind.fix()
-    }
-}
-
-/// One line: path, cause, fix and code.
-impl fmt::Display for LoadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}; {} ({})", self.path.display(), self.kind, self.fix(), self.code())
-    }
-}
-
-impl std::error::Error for LoadError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.kind)
-    }
-}
-
-/// An object with `code`, `path`, `cause` and `fix`.
-impl Serialize for LoadError {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut object = serializer.serialize_struct("LoadError", 4)?;
-        object.serialize_field("code", self.code())?;
-        object.serialize_field("path", &self.path.to_string_lossy())?;
-        object.serialize_field("cause", &self.kind.to_string())?;
-        object.serialize_field("fix", self.fix())?;
-        object.end()
-    }
 }

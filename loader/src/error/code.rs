@@ -1,0 +1,112 @@
+//! What is said of each kind of error beside its message: code, stage, what to do.
+
+use std::borrow::Cow;
+
+use toolhost_protocol::CONFIG;
+
+use super::{LoadErrorKind, Stage};
+
+impl LoadErrorKind {
+    /// A stable code, `TH` and four digits, of which the first two say the stage.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NotFound => "TH0101",
+            Self::Unreadable { .. } => "TH0102",
+            Self::EmptyDirectory { .. } => "TH0103",
+            Self::NotALibrary { .. } => "TH0201",
+            Self::OtherPlatform { .. } => "TH0202",
+            Self::Damaged { .. } => "TH0203",
+            Self::NotAPlugin { .. } => "TH0204",
+            Self::BadNote { .. } => "TH0205",
+            Self::NewerNote { .. } => "TH0206",
+            Self::OtherFamily { .. } => "TH0207",
+            Self::PanicAborts { .. } => "TH0208",
+            Self::NoEntry { .. } => "TH0209",
+            Self::NotStaged { .. } => "TH0401",
+            Self::SiblingClash { .. } => "TH0402",
+            Self::OpenedInPlace { .. } => "TH0403",
+            Self::NameTaken { .. } => "TH0404",
+            Self::NotOpened { .. } => "TH0501",
+            Self::OtherVersion { .. } => "TH0601",
+            Self::OtherLayout { .. } => "TH0602",
+            Self::FactoryFailed { .. } => "TH0701",
+            Self::FactoryTimedOut { .. } => "TH0702",
+            Self::BadDefinition { .. } => "TH0703",
+            Self::ToolRefused { .. } => "TH0801",
+        }
+    }
+
+    /// The stage that ended with it.
+    #[must_use]
+    pub fn stage(&self) -> Stage {
+        Stage::of(self.code())
+    }
+
+    /// What to do about it, in one sentence without a full stop.
+    #[must_use]
+    pub fn fix(&self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
+            Self::NotFound => "check the path; a plugin's package needs `crate-type = [\"cdylib\"]` to make its file",
+            Self::Unreadable { .. } => "give this user the right to read it",
+            Self::EmptyDirectory { .. } => {
+                "name the plugin's file, or its directory; its package needs `crate-type = [\"cdylib\"]` to make one"
+            }
+            Self::NotALibrary { .. } => "name the shared library that building the plugin makes",
+            Self::OtherPlatform { .. } => "build the plugin for this platform",
+            Self::Damaged { .. } => "copy or build the file again",
+            Self::NotAPlugin { .. } => "export the plugin with `export_plugin!` of toolhost-plugin-sdk",
+            Self::BadNote { .. } | Self::NoEntry { .. } => {
+                "build the plugin with an unmodified toolhost-plugin-sdk, and keep its exported symbol when stripping"
+            }
+            Self::NewerNote { .. } | Self::OtherFamily { .. } => {
+                "update this host, or build the plugin with an older toolhost-plugin-sdk"
+            }
+            Self::PanicAborts { .. } => "build it with `panic = \"unwind\"`, the default, in its profile",
+            Self::NotStaged { .. } => {
+                "make it a directory of this user alone, or choose another with --cache-dir (`HostBuilder::cache_dir`)"
+            }
+            Self::OpenedInPlace { .. } => "put the library beside the plugin and link with `-rpath,$ORIGIN`",
+            Self::NameTaken { .. } => "load the plugins in separate hosts, or link the library statically into both",
+            Self::SiblingClash { .. } => "link the library into the plugin statically, or give it a name of its own",
+            Self::NotOpened { .. } => "install the library that is missing, or build the plugin on this system",
+            Self::OtherVersion { .. } => "build the plugin with the toolhost-plugin-sdk of this host's version",
+            Self::OtherLayout { .. } => "build the plugin again with a released toolhost-plugin-sdk",
+            Self::FactoryFailed { plugin, code, reason } => return factory_fix(plugin, code.as_deref(), reason),
+            Self::FactoryTimedOut { .. } => "mend what the message names, or ask the plugin's author",
+            Self::BadDefinition { .. } | Self::ToolRefused { .. } => "change the tool, or ask the plugin's author to",
+        })
+    }
+}
+
+fn factory_fix(plugin: &str, code: Option<&str>, reason: &str) -> Cow<'static, str> {
+    if code == Some(CONFIG) {
+        let fix = format!("correct the plugin's settings: --config {plugin}=JSON (`HostBuilder::config`)");
+        return Cow::Owned(fix);
+    }
+    // What tokio says where its time, files or network are used outside of a runtime.
+    if reason.contains("there is no reactor running") {
+        return Cow::Borrowed("make the factory `async`: only then it runs within the plugin's own tokio runtime");
+    }
+    Cow::Borrowed("mend what the message names, or ask the plugin's author")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    fn codes(text: &str) -> BTreeSet<&str> {
+        let is_code = |part: &&str| part.len() == 6 && part[2..].bytes().all(|byte| byte.is_ascii_digit());
+        text.match_indices("TH").filter_map(|(at, _)| text.get(at..at + 6)).filter(is_code).collect()
+    }
+
+    #[test]
+    fn every_code_has_a_paragraph_and_every_paragraph_a_code() {
+        let source = include_str!("code.rs");
+        let docs = include_str!("../../../docs/errors.md");
+        let headings: Vec<_> = docs.lines().filter_map(|line| line.strip_prefix("### ")).collect();
+        let documented: BTreeSet<_> = headings.iter().map(|heading| &heading[..6]).collect();
+        assert_eq!(documented, codes(source.split("#[cfg(test)]").next().unwrap()));
+        assert_eq!(documented.len(), headings.len(), "a code has two paragraphs");
+    }
+}
