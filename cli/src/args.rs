@@ -17,6 +17,11 @@ Examples:
   toolhost list --plugin ./plugins --config my-plugin='{\"retries\": 3}'
   toolhost list --plugin ./plugins --config my-plugin=@settings.json
 
+Environment:
+  TOOLHOST_LOG  how much is logged on standard error: error, warn (the
+                default), info, debug or trace, or a filter such as
+                info,my_plugin=debug
+
 A plugin is native code that runs with your rights. Name only plugins that you trust.";
 
 const CALL_HELP: &str = "\

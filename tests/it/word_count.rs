@@ -16,7 +16,8 @@ async fn counts() {
     let result = bounded(session.call("word_count", json!({"path": "notes.txt"}))).await.unwrap();
     assert_eq!(serde_json::to_value(result).unwrap(), said("2 lines, 5 words, 22 characters", details));
     let absent = bounded(session.call("word_count", json!({"path": "absent.txt"}))).await.unwrap();
-    assert_eq!(absent.to_text(), "absent.txt: No such file or directory (os error 2)");
+    let looked = directory.path().join("absent.txt");
+    assert_eq!(absent.to_text(), format!("absent.txt: not found; it was looked for at {}", looked.display()));
     assert!(absent.is_error);
 }
 

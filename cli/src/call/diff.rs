@@ -134,6 +134,9 @@ impl<'a> Sheet<'a> {
         if change.truncated && change.diff.is_none() {
             heading.push_str(" (too large for a diff)");
         }
+        if is_unchanged(change) {
+            heading.push_str(" (no difference)");
+        }
         heading
     }
 
@@ -143,6 +146,11 @@ impl<'a> Sheet<'a> {
             |path| show(path.strip_prefix(self.cwd).unwrap_or(&path)),
         )
     }
+}
+
+/// Whether a change of content leaves the content as it is.
+fn is_unchanged(change: &FileChange) -> bool {
+    change.kind == ChangeKind::Modify && change.old_hash.is_some() && change.old_hash == change.new_hash
 }
 
 fn modes(change: &FileChange) -> Option<String> {

@@ -8,6 +8,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use toolhost_plugin_sdk::prelude::*;
@@ -57,7 +58,11 @@ impl WordCount {
     async fn read(&self, path: PathBuf) -> Result<String, ToolError> {
         let failed = |why: String| ToolError::new(format!("{}: {why}", path.display()));
         let file = self.pi.cwd().join(&path);
-        let metadata = tokio::fs::metadata(&file).await.map_err(|error| failed(error.to_string()))?;
+        let metadata = tokio::fs::metadata(&file).await.map_err(|error| match error.kind() {
+            // Whoever reads it may not know from where a relative path starts.
+            ErrorKind::NotFound => failed(format!("not found; it was looked for at {}", file.display())),
+            _ => failed(error.to_string()),
+        })?;
         if !metadata.is_file() || metadata.len() > MOST_BYTES {
             return Err(failed(format!("is no file of at most {MOST_BYTES} bytes")));
         }

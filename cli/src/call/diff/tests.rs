@@ -37,6 +37,7 @@ fn each_kind_has_its_heading() {
         {"path": "/sites/c", "oldPath": "/site/b", "kind": "link"},
         {"path": "/site/pic", "kind": "modify", "binary": true},
         {"path": "/site/big", "kind": "modify", "truncated": true},
+        {"path": "/site/same", "kind": "modify", "oldHash": "ab", "newHash": "ab", "diff": ""},
         {"kind": "delete"},
     ]);
     assert_eq!(
@@ -49,6 +50,7 @@ fn each_kind_has_its_heading() {
          change b -> /sites/c\n\
          modify pic (binary)\n\
          modify big (too large for a diff)\n\
+         modify same (no difference)\n\
          delete (a path that cannot be read)"
     );
 }
