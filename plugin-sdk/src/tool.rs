@@ -31,6 +31,7 @@ use crate::{Parameters, ToolCall, ToolError, ToolResult, View};
 ///     const NAME: &'static str = "batch_rename_preview";
 ///     const LABEL: &'static str = "Batch Rename Preview";
 ///     const DESCRIPTION: &'static str = "Previews renames and defers the commit to resolve";
+///     const EFFECT: Effect = Effect::Stages;
 ///     type Params = Params;
 ///
 ///     async fn execute(&self, params: Params, _call: ToolCall) -> ToolResult {
