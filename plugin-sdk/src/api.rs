@@ -135,7 +135,8 @@ impl CustomToolApi {
     /// [`ExecOutput::require_success`].
     ///
     /// Where the tool call that asks is cancelled, and where the future is dropped, the program is killed together with
-    /// all that it started. A cancelled run answers, as [`killed`](ExecOutput::killed); it does not fail.
+    /// all that it started. A cancelled run answers, as [killed by that](ExecOutput::killed_by); it does not
+    /// fail.
     ///
     /// The output comes once the program has ended, not while it runs. A tool that wants to tell how far it is runs
     /// several programs, each for a part of the work, with a [`ToolCall::update`](crate::ToolCall::update) after each.

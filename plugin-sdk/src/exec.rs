@@ -3,7 +3,7 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use toolhost_protocol::service::{ExecRequest, ExecResult};
+use toolhost_protocol::service::{ExecRequest, ExecResult, KilledBy};
 use toolhost_protocol::{JsonBytes, JsonPath};
 
 use crate::ToolError;
@@ -80,23 +80,21 @@ impl ExecOptions {
 
 /// How a program ended.
 ///
-/// Where its call was cancelled, that is an output like any other: [`killed`](Self::killed), with what it had written by
-/// then. Nobody reads the call's result any more; what is told to a log or to a further caller should say so instead of
-/// blaming a time limit:
+/// One that was killed has an output like any other, with what it had written by then;
+/// [`require_success`](Self::require_success) makes an error of it that says why it was killed. A tool that knows what to
+/// do about a time limit tells that apart:
 ///
 /// ```
 /// # use std::time::Duration;
 /// # use toolhost_plugin_sdk::prelude::*;
-/// # async fn test(pi: CustomToolApi, call: ToolCall) -> ToolResult {
-/// let limit = Duration::from_secs(60);
-/// let make = pi.exec("make", ["test"], ExecOptions::new().time_limit(limit)).await?;
-/// if make.killed && call.is_cancelled() {
-///     return Err("`make test` was stopped, since the call was cancelled".into());
+/// # async fn test(pi: CustomToolApi) -> ToolResult {
+/// let options = ExecOptions::new().time_limit(Duration::from_secs(60));
+/// let log = pi.exec("git", ["log", "--stat"], options).await?;
+/// if log.timed_out() {
+///     return Err("`git log` takes too long here; ask for a shorter period".into());
 /// }
-/// if make.killed {
-///     return Err(format!("`make test` was killed, as it is after {} s", limit.as_secs()).into());
-/// }
-/// # Ok(make.stdout_text().into_owned().into()) }
+/// let log = log.require_success()?;
+/// # Ok(log.stdout_text().into_owned().into()) }
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -107,11 +105,13 @@ pub struct ExecOutput {
     pub stderr: Vec<u8>,
     /// Its exit code; 128 and the signal's number where one ended it. Never 0 where it was killed.
     pub code: i32,
-    /// Whether it was killed: at the time limit, since the call was cancelled
-    /// ([`ToolCall::is_cancelled`](crate::ToolCall::is_cancelled) then says so), or from elsewhere.
+    /// Whether it was killed; [`killed_by`](Self::killed_by) says why.
     pub killed: bool,
     /// Whether output beyond the limit was dropped.
     pub truncated: bool,
+    killed_by: KilledBy,
+    /// Which one ended it.
+    time_limit: Option<Duration>,
     /// What messages call it.
     name: String,
 }
@@ -124,6 +124,8 @@ impl ExecOutput {
             code: result.code,
             killed: result.killed,
             truncated: result.truncated,
+            killed_by: result.killed_by.unwrap_or_default(),
+            time_limit: result.time_limit_ms.map(Duration::from_millis),
             name,
         }
     }
@@ -132,6 +134,19 @@ impl ExecOutput {
     #[must_use]
     pub fn is_success(&self) -> bool {
         self.code == 0 && !self.killed
+    }
+
+    /// Why it was killed; `None` where it was not. A host that is too old to say answers [`KilledBy::Unknown`].
+    #[must_use]
+    pub fn killed_by(&self) -> Option<KilledBy> {
+        self.killed.then_some(self.killed_by)
+    }
+
+    /// Whether it was killed at its time limit, or at a lower one of the host's. False where an old host does not say
+    /// why it was killed.
+    #[must_use]
+    pub fn timed_out(&self) -> bool {
+        self.killed_by() == Some(KilledBy::TimeLimit)
     }
 
     /// Its standard output as text; what is not UTF-8 becomes `U+FFFD`.
@@ -151,18 +166,29 @@ impl ExecOutput {
     /// # Errors
     ///
     /// What the program is, with its subcommand where it has one, how it ended, and the last 2,000 bytes of its standard
-    /// error: `` `git push` ended with code 1: … ``
+    /// error: `` `git push` ended with code 1: … ``, or `` `git push` was killed after its time limit of 60 s: … ``
     pub fn require_success(self) -> Result<Self, ToolError> {
         const SHOWN: usize = 2_000;
         if self.is_success() {
             return Ok(self);
         }
-        let how = if self.killed { "was killed, code" } else { "ended with code" };
         let stderr = self.stderr_text();
         let shown = stderr.trim_end();
         let tail = &shown[shown.ceil_char_boundary(shown.len().saturating_sub(SHOWN))..];
         let colon = if tail.is_empty() { "" } else { ": " };
-        Err(ToolError::new(format!("`{}` {how} {}{colon}{tail}", self.name, self.code)))
+        Err(ToolError::new(format!("`{}` {}{colon}{tail}", self.name, self.how_it_ended())))
+    }
+
+    fn how_it_ended(&self) -> String {
+        match (self.killed_by(), self.time_limit) {
+            (None, _) => format!("ended with code {}", self.code),
+            (Some(KilledBy::TimeLimit), Some(limit)) => {
+                format!("was killed after its time limit of {} s", limit.as_secs_f64())
+            }
+            (Some(KilledBy::TimeLimit), None) => "was killed after its time limit".to_owned(),
+            (Some(KilledBy::Cancellation), _) => "was killed, since its call was cancelled".to_owned(),
+            (Some(_), _) => format!("was killed, code {}", self.code),
+        }
     }
 }
 
@@ -217,7 +243,36 @@ mod tests {
             "`git` ended with code 128: fatal: no repository"
         );
         assert_eq!(failed(output(137, true, "")), "`git` was killed, code 137");
+        let killed = |by, limit, stderr: &str| {
+            let mut result = ExecResult::default();
+            (result.code, result.killed, result.killed_by) = (143, true, Some(by));
+            (result.time_limit_ms, result.stderr) = (limit, stderr.into());
+            failed(ExecOutput::new("git push".to_owned(), result))
+        };
+        for (by, limit, expected) in [
+            (KilledBy::TimeLimit, Some(1_000), "`git push` was killed after its time limit of 1 s"),
+            (KilledBy::TimeLimit, Some(1_500), "`git push` was killed after its time limit of 1.5 s"),
+            (KilledBy::TimeLimit, None, "`git push` was killed after its time limit"),
+            (KilledBy::Cancellation, None, "`git push` was killed, since its call was cancelled"),
+            (KilledBy::Signal, None, "`git push` was killed, code 143"),
+        ] {
+            assert_eq!(killed(by, limit, ""), expected);
+            assert_eq!(killed(by, limit, "no route\n"), format!("{expected}: no route"));
+        }
         assert_eq!(failed(output(1, false, &format!("{}end", "é".repeat(2_000)))).chars().count(), 25 + 998 + 3);
+    }
+
+    #[test]
+    fn a_host_that_is_too_old_does_not_say_why_it_killed() {
+        let of = |json: serde_json::Value| {
+            let output = ExecOutput::new("git".to_owned(), serde_json::from_value(json).unwrap());
+            (output.killed_by(), output.timed_out())
+        };
+        assert_eq!(of(json!({"code": 1, "killed": false})), (None, false));
+        assert_eq!(of(json!({"code": 143, "killed": true})), (Some(KilledBy::Unknown), false));
+        let by = |cause: &str| json!({"code": 143, "killed": true, "killedBy": cause});
+        assert_eq!(of(by("timeLimit")), (Some(KilledBy::TimeLimit), true));
+        assert_eq!(of(by("cancellation")), (Some(KilledBy::Cancellation), false));
     }
 
     #[test]

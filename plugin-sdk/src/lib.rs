@@ -38,7 +38,7 @@ pub use parameters::Parameters;
 pub use pending::{PendingAction, PendingActionId, RejectResult, StagedChange};
 pub use schema::schema_of;
 pub use tool::{AnyTool, CustomTool, NoParams, tool};
-pub use toolhost_protocol::service::{NoticeLevel, SessionState};
+pub use toolhost_protocol::service::{KilledBy, NoticeLevel, SessionState};
 pub use toolhost_protocol::{
     AgentToolResult, ChangeKind, Content, Dependency, DependencyState, Effect, FileChange, FileState, SessionStep,
 };
@@ -52,8 +52,9 @@ pub use export::__private;
 pub mod prelude {
     pub use crate::{
         AgentToolResult, AnyTool, ChangeKind, Changes, Content, CustomTool, CustomToolApi, DynamicTool, Effect,
-        ExecOptions, ExecOutput, LinkedPlugin, NoParams, NoticeLevel, PendingAction, RejectResult, SessionStep,
-        StagedChange, ToolCall, ToolError, ToolResult, View, export_plugin, linked_plugin, schema_of, tool,
+        ExecOptions, ExecOutput, KilledBy, LinkedPlugin, NoParams, NoticeLevel, PendingAction, RejectResult,
+        SessionStep, StagedChange, ToolCall, ToolError, ToolResult, View, export_plugin, linked_plugin, schema_of,
+        tool,
     };
     pub use schemars::{self, JsonSchema};
     pub use serde::{Deserialize, Serialize};

@@ -85,9 +85,32 @@ pub struct ExecResult {
     pub code: i32,
     /// Whether it was killed: by the host, at the time limit or on a cancellation, or by a signal from elsewhere.
     pub killed: bool,
+    /// Why it was killed. Absent where it was not, and from a host that is too old to say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub killed_by: Option<KilledBy>,
+    /// The time limit that ended it, in milliseconds: that of the request, or a lower one of the host's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_limit_ms: Option<u64>,
     /// Whether output beyond the limit was dropped.
     #[serde(skip_serializing_if = "crate::result::is_false")]
     pub truncated: bool,
+}
+
+/// Why a program was killed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum KilledBy {
+    /// It ran for longer than it may.
+    TimeLimit,
+    /// The call that asked for it was cancelled.
+    Cancellation,
+    /// A signal that the host did not send ended it, as from a person or from a system that is out of memory.
+    Signal,
+    /// The host does not say, or for a reason that is newer than this.
+    #[default]
+    #[serde(other)]
+    Unknown,
 }
 
 /// A choice that a person is offered.
@@ -190,6 +213,16 @@ mod tests {
         let value = json!({"stdout": {"bytes": "/w=="}, "stderr": "", "code": 137, "killed": true});
         assert_eq!(serde_json::to_value(&result).unwrap(), value);
         assert_eq!(serde_json::from_value::<ExecResult>(value).unwrap(), result);
+    }
+
+    #[test]
+    fn why_a_program_was_killed_may_be_left_out_or_new() {
+        let of = |value: serde_json::Value| serde_json::from_value::<ExecResult>(value).unwrap().killed_by;
+        assert_eq!(of(json!({"killed": true})), None);
+        assert_eq!(of(json!({"killed": true, "killedBy": "boredom"})), Some(KilledBy::Unknown));
+        let causes = [KilledBy::TimeLimit, KilledBy::Cancellation, KilledBy::Signal];
+        assert_eq!(json!(causes), json!(["timeLimit", "cancellation", "signal"]));
+        assert_eq!(causes.map(|cause| of(json!({"killedBy": cause}))), causes.map(Some));
     }
 
     #[test]

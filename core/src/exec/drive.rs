@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use toolhost_protocol::Failure;
-use toolhost_protocol::service::ExecResult;
+use toolhost_protocol::service::{ExecResult, KilledBy};
 
 use super::group::{Group, News};
 use super::pipes::Pipes;
@@ -64,12 +64,13 @@ impl Job {
         let _ = started.send(streams.pid);
         let pid = streams.pid.as_raw_pid();
         let mut pipes = Pipes::new(streams, self.stdin.take(), self.output_bytes).map_err(|e| self.broken(&e))?;
-        if !self.drive(&mut pipes).map_err(|error| self.broken(&error))? {
+        let driven = self.drive(&mut pipes).map_err(|error| self.broken(&error))?;
+        let Some(cause) = driven else {
             return Err(failed(format!(
                 "`{}` was to be killed and is still there, as process {pid}: this user may not be allowed to end it",
                 self.program.name()
             )));
-        }
+        };
         let Some(Ok(status)) = group.reap() else {
             return Err(failed(format!(
                 "how `{}` ended is not known: the host process ignores SIGCHLD, or waits for children that are not its own",
@@ -77,12 +78,17 @@ impl Job {
             )));
         };
         self.drain(&mut pipes).map_err(|error| self.broken(&error))?;
-        Ok(ended(status, group.was_killed(), pipes))
+        let mut result = ended(status, group.was_killed().then_some(cause), pipes);
+        if result.killed_by == Some(KilledBy::TimeLimit) {
+            result.time_limit_ms = self.time_limit.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
+        }
+        Ok(result)
     }
 
-    /// Moves input and output until the program has ended; false where it does not even when it is killed.
-    fn drive(&self, pipes: &mut Pipes) -> io::Result<bool> {
-        let mut told = Told::Nothing;
+    /// Moves input and output until the program has ended, and returns why it was told to, `Unknown` where it was not.
+    /// `None` where it does not end even when it is killed.
+    fn drive(&self, pipes: &mut Pipes) -> io::Result<Option<KilledBy>> {
+        let (mut told, mut cause) = (Told::Nothing, KilledBy::Unknown);
         let mut until = self.time_limit.and_then(after);
         loop {
             let News { stop, ended } = self.group.news();
@@ -90,8 +96,9 @@ impl Job {
             match told {
                 // Others of the group may be about to clean up, too.
                 Told::ToEnd if ended && pipes.is_open() && !over => {}
-                _ if ended => return Ok(true),
+                _ if ended => return Ok(Some(cause)),
                 Told::Nothing if stop || over => {
+                    cause = if stop { KilledBy::Cancellation } else { KilledBy::TimeLimit };
                     self.group.signal(Signal::TERM);
                     (told, until) = (Told::ToEnd, after(self.system.grace));
                 }
@@ -99,7 +106,7 @@ impl Job {
                     self.group.signal(Signal::KILL);
                     (told, until) = (Told::Killed, after(self.system.patience));
                 }
-                Told::Killed if over => return Ok(false),
+                Told::Killed if over => return Ok(None),
                 _ => {}
             }
             pipes.turn(self.group.bell(), until)?;
@@ -136,9 +143,10 @@ fn is_over(until: Option<Instant>) -> bool {
     until.is_some_and(|until| Instant::now() >= until)
 }
 
-fn ended(status: ExitStatus, killed: bool, pipes: Pipes) -> ExecResult {
+fn ended(status: ExitStatus, killed_by: Option<KilledBy>, pipes: Pipes) -> ExecResult {
     let mut result = ExecResult::default();
-    result.killed = killed || status.signal().is_some();
+    result.killed_by = killed_by.or(status.signal().map(|_| KilledBy::Signal));
+    result.killed = result.killed_by.is_some();
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     result.code = code.filter(|&code| code != 0 || !result.killed).unwrap_or(TERMINATED);
     let (stdout, stderr, truncated) = pipes.into_outputs();
@@ -149,6 +157,6 @@ fn ended(status: ExitStatus, killed: bool, pipes: Pipes) -> ExecResult {
 /// What comes of a program that was stopped before it began.
 pub(super) fn never_began() -> ExecResult {
     let mut result = ExecResult::default();
-    (result.code, result.killed) = (TERMINATED, true);
+    (result.code, result.killed, result.killed_by) = (TERMINATED, true, Some(KilledBy::Cancellation));
     result
 }

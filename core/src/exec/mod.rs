@@ -91,7 +91,8 @@ const OUTPUT_BYTES: u64 = 10 * 1024 * 1024;
 /// [`ExecResult::killed`] and [`ExecResult::code`] tell a program that was killed, by this or by a signal from elsewhere,
 /// from one that ended by itself: the code is 128 and the signal's number; 143 also for a program that answers `SIGTERM`
 /// by exiting with 0, and for one that is not even started, since its call was cancelled before; and what a program
-/// chooses that answers `SIGTERM` by exiting with another code.
+/// chooses that answers `SIGTERM` by exiting with another code. [`ExecResult::killed_by`] says which of these it was,
+/// and [`ExecResult::time_limit_ms`] which of the limits.
 ///
 /// # What it takes
 ///

@@ -215,7 +215,7 @@ async fn a_program_runs_where_the_session_allows_it() {
     let waits = tokio::spawn(serve(&session, id, "exec", json!({"command": "sleep", "args": ["1000"]})));
     session.abort_calls();
     let killed = waits.await.unwrap().unwrap();
-    assert_eq!(killed, br#"{"stdout":"","stderr":"","code":143,"killed":true}"#);
+    assert_eq!(killed, br#"{"stdout":"","stderr":"","code":143,"killed":true,"killedBy":"cancellation"}"#);
     assert_eq!(call.await.unwrap().unwrap().to_text(), "stopped");
 }
 

@@ -84,7 +84,7 @@ impl CustomTool for RepoStats {
     async fn execute(&self, params: Params, call: ToolCall) -> ToolResult {
         let period = Period::new(params.since, params.until)?;
         let directory = self.directory(&params.path).await?;
-        let git = Git::new(&self.pi, &call, &directory);
+        let git = Git::new(&self.pi, &directory);
         let prefix = git.prefix().await?;
         call.update("looking for commits");
         let commits = git.commits(&period, &prefix).await?;

@@ -21,7 +21,15 @@ on_every_runtime![
 
 fn ended(stdout: &str, stderr: &str, code: i32) -> Value {
     json!({
-        "stdout": stdout, "stderr": stderr, "code": code, "killed": false, "truncated": false, "cancelled": false
+        "stdout": stdout, "stderr": stderr, "code": code, "killed": false, "killedBy": null, "truncated": false,
+        "cancelled": false
+    })
+}
+
+fn killed(by: &str, cancelled: bool) -> Value {
+    json!({
+        "stdout": "", "stderr": "", "code": 143, "killed": true, "killedBy": by, "truncated": false,
+        "cancelled": cancelled
     })
 }
 
@@ -69,11 +77,13 @@ async fn bytes_that_are_no_text_survive_in_both_directions() {
 
 async fn limits_end_a_program_and_cut_its_output() {
     let session = session(&Program::default()).await;
-    let (_, output) = call(&session, "exec", json!({"command": "sleep", "args": ["1000"], "timeLimitMs": 1})).await;
-    let expected = json!({
-        "stdout": "", "stderr": "", "code": 143, "killed": true, "truncated": false, "cancelled": false
-    });
-    assert_eq!(output, expected);
+    let mut sleeps = json!({"command": "sleep", "args": ["1000"], "timeLimitMs": 1});
+    let (_, output) = call(&session, "exec", sleeps.clone()).await;
+    assert_eq!(output, killed("timeLimit", false));
+    sleeps["requireSuccess"] = json!(true);
+    assert_eq!(failure(&session, "exec", sleeps).await, "`sleep` was killed after its time limit of 0.001 s");
+    let (_, output) = call(&session, "exec", json!({"command": "sh", "args": ["-c", "kill -TERM $$"]})).await;
+    assert_eq!(output, killed("signal", false));
 
     let print =
         |bytes: Value| json!({"command": "sh", "args": ["-c", "printf %01200d 7; echo err >&2"], "outputBytes": bytes});
@@ -121,10 +131,7 @@ async fn cancelling_a_call_kills_all_that_its_program_started() {
         let (nothing, ()) = tokio::join!(all_gone, begun);
         assert_eq!(nothing, "");
         let output = running.await.unwrap().unwrap().details.unwrap();
-        let expected = json!({
-            "stdout": "", "stderr": "", "code": 143, "killed": true, "truncated": false, "cancelled": true
-        });
-        assert_eq!(output, expected, "{from}");
+        assert_eq!(output, killed("cancellation", true), "{from}");
     }
 }
 

@@ -43,20 +43,20 @@ async fn cancelled(exec: &LocalExec, before: &str, after: &str) -> ExecResult {
 async fn a_time_limit_is_the_lesser_of_both() {
     let (short, long) = (Duration::from_millis(1), Duration::from_secs(3600));
     let mut asked = request("sleep", ["1000"]);
-    assert_eq!(run(&LocalExec::new().time_limit(short), asked.clone()).await.unwrap(), result(143, true, ""));
+    assert_eq!(run(&LocalExec::new().time_limit(short), asked.clone()).await.unwrap(), timed_out());
     asked.time_limit_ms = Some(u64::MAX);
-    assert_eq!(run(&LocalExec::new().time_limit(short), asked.clone()).await.unwrap(), result(143, true, ""));
+    assert_eq!(run(&LocalExec::new().time_limit(short), asked.clone()).await.unwrap(), timed_out());
     asked.time_limit_ms = Some(1);
-    assert_eq!(run(&LocalExec::new().time_limit(long), asked).await.unwrap(), result(143, true, ""));
+    assert_eq!(run(&LocalExec::new().time_limit(long), asked).await.unwrap(), timed_out());
     let mut in_time = sh("printf done");
     in_time.time_limit_ms = Some(u64::MAX);
-    assert_eq!(run(&LocalExec::new(), in_time).await.unwrap(), result(0, false, "done"));
+    assert_eq!(run(&LocalExec::new(), in_time).await.unwrap(), result(0, "done"));
 }
 
 #[tokio::test]
 async fn what_was_said_before_the_end_is_kept() {
     let said = cancelled(&LocalExec::new(), "printf before", FOR_EVER).await;
-    assert_eq!(said, result(143, true, "before"));
+    assert_eq!(said, killed(143, Cancelled, "before"));
 }
 
 #[tokio::test]
@@ -65,13 +65,13 @@ async fn a_program_may_clean_up_and_is_still_no_success() {
         let trap = format!("trap 'printf cleaned; exit {code}' TERM");
         cancelled(&patient(), &trap, FOR_EVER).await
     };
-    assert_eq!(answers(0).await, result(143, true, "cleaned"));
-    assert_eq!(answers(7).await, result(7, true, "cleaned"));
+    assert_eq!(answers(0).await, killed(143, Cancelled, "cleaned"));
+    assert_eq!(answers(7).await, killed(7, Cancelled, "cleaned"));
 }
 
 #[tokio::test]
 async fn a_program_that_does_not_end_when_asked_is_killed() {
-    assert_eq!(cancelled(&impatient(), "trap '' TERM", FOR_EVER).await, result(137, true, ""));
+    assert_eq!(cancelled(&impatient(), "trap '' TERM", FOR_EVER).await, killed(137, Cancelled, ""));
 }
 
 #[tokio::test]
@@ -85,14 +85,17 @@ async fn the_grace_is_for_the_whole_group() {
     let running = tokio::spawn(patient().run(caller, asked));
     line.reads("ready").await;
     cancellation.cancel();
-    assert_eq!(timeout(LIMIT, running).await.unwrap().unwrap().unwrap(), result(143, true, "cleaned"));
+    assert_eq!(timeout(LIMIT, running).await.unwrap().unwrap().unwrap(), killed(143, Cancelled, "cleaned"));
     line.is_over().await;
 }
 
 #[tokio::test]
 async fn a_signal_from_elsewhere_is_a_kill() {
-    assert_eq!(run(&LocalExec::new(), sh("printf a; kill -KILL $$")).await.unwrap(), result(137, true, "a"));
-    assert_eq!(run(&LocalExec::new(), sh("kill -HUP $$")).await.unwrap(), result(129, true, ""));
+    assert_eq!(
+        run(&LocalExec::new(), sh("printf a; kill -KILL $$")).await.unwrap(),
+        killed(137, KilledBy::Signal, "a")
+    );
+    assert_eq!(run(&LocalExec::new(), sh("kill -HUP $$")).await.unwrap(), killed(129, KilledBy::Signal, ""));
 }
 
 #[tokio::test]
@@ -102,14 +105,14 @@ async fn a_call_that_was_cancelled_before_runs_nothing() {
     caller.cancellation.cancel();
     let mut exec = LocalExec::new();
     exec.system.start_thread = |name, _| panic!("{name} was started");
-    assert_eq!(exec.run(caller, sh("touch made")).await.unwrap(), result(143, true, ""));
+    assert_eq!(exec.run(caller, sh("touch made")).await.unwrap(), killed(143, Cancelled, ""));
 }
 
 #[tokio::test]
 async fn what_a_program_leaves_in_its_group_ends_with_it() {
     let mut line = Line::new();
     let asked = ready_then(&line, "trap '' TERM", &format!("({FOR_EVER}) & printf done"));
-    assert_eq!(run(&patient(), asked).await.unwrap(), result(0, false, "done"));
+    assert_eq!(run(&patient(), asked).await.unwrap(), result(0, "done"));
     line.reads("ready").await;
     line.is_over().await;
 }
@@ -125,7 +128,7 @@ async fn a_process_that_left_the_group_is_not_waited_for() {
     let leaves =
         format!("exec 3>'{}'; exec 4<'{}'; echo left >'{left}'; read _ <&4; echo last >&3", line.path(), gate.path());
     let asked = sh(format!("setsid sh -c \"{leaves}\" & read _ <'{left}'; printf started"));
-    assert_eq!(run(&impatient(), asked).await.unwrap(), result(0, false, "started"));
+    assert_eq!(run(&impatient(), asked).await.unwrap(), result(0, "started"));
     drop(gate);
     line.reads("last").await;
     line.is_over().await;
@@ -168,7 +171,7 @@ async fn many_run_at_once() {
         let mut asked = request("cat", []);
         let given = n.to_string().repeat(100_000);
         asked.stdin = Some(given.as_str().into());
-        assert_eq!(run(&LocalExec::new(), asked).await.unwrap(), result(0, false, &given));
+        assert_eq!(run(&LocalExec::new(), asked).await.unwrap(), result(0, &given));
     });
     futures_util::future::join_all(running).await;
 }

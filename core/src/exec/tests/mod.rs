@@ -15,6 +15,7 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use toolhost_protocol::JsonBytes;
+use toolhost_protocol::service::KilledBy::{self, Cancellation as Cancelled};
 
 use super::*;
 
@@ -62,9 +63,24 @@ async fn refused(request: ExecRequest) -> String {
     failure.message
 }
 
-fn result(code: i32, killed: bool, stdout: &str) -> ExecResult {
+/// What comes of a program that ended by itself.
+fn result(code: i32, stdout: &str) -> ExecResult {
     let mut result = ExecResult::default();
-    (result.code, result.killed, result.stdout) = (code, killed, stdout.into());
+    (result.code, result.stdout) = (code, stdout.into());
+    result
+}
+
+/// What comes of a program that was killed.
+fn killed(code: i32, killed_by: KilledBy, stdout: &str) -> ExecResult {
+    let mut result = result(code, stdout);
+    (result.killed, result.killed_by) = (true, Some(killed_by));
+    result
+}
+
+/// What comes of a program that was killed at a limit of 1 ms.
+fn timed_out() -> ExecResult {
+    let mut result = killed(143, KilledBy::TimeLimit, "");
+    result.time_limit_ms = Some(1);
     result
 }
 
