@@ -64,6 +64,9 @@ pub trait CustomTool: Send + Sync + 'static {
     /// What it does and when to use it, for the model. The first line stands in lists.
     const DESCRIPTION: &'static str;
     /// What a call does to the world; the gravest unless said otherwise.
+    ///
+    /// A tool that stages what it would change is one that [`Stages`](Effect::Stages). Where it says that it only reads,
+    /// the host logs a warning, and the test kit fails the test.
     const EFFECT: Effect = Effect::Changes;
     /// Whether several calls of it may run at once in one session; otherwise they wait for each other.
     ///

@@ -10,8 +10,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 use toolhost_core::service::NoticeLevel;
 use toolhost_core::{
-    AgentToolResult, CallError, CallRequest, Cancellation, EndReason, EndReport, EventKind, EventStream, NextEvent,
-    Pending, PendingSummary, Resolution, ResolveRequest, RunOptions, Session, SessionStep, ToolDefinition,
+    AgentToolResult, CallError, CallRequest, Cancellation, Effect, EndReason, EndReport, EventKind, EventStream,
+    NextEvent, Pending, PendingSummary, Resolution, ResolveRequest, RunOptions, Session, SessionStep, ToolDefinition,
 };
 use toolhost_plugin_sdk::CustomToolFactory;
 
@@ -20,8 +20,9 @@ use crate::{ExecCall, Question, RunningCall, StartError, TestKitBuilder};
 
 /// A session with the tools under test; see the [crate](crate) for a whole test.
 ///
-/// When it is dropped, it panics where a tool asked a person something that the test did not foresee, and where a reply
-/// or an answer of the test's was never used: such a test did not test what it seemed to.
+/// When it is dropped, it panics where a tool asked a person something that the test did not foresee, where a reply or an
+/// answer of the test's was never used, and where a tool staged something that says that it only reads: such a test did
+/// not test what it seemed to.
 pub struct TestKit {
     session: Session,
     script: Script,
@@ -121,7 +122,8 @@ impl TestKit {
         let cancel = Cancellation::new();
         let request = CallRequest::new("test", tool, parameters);
         let turn = self.session.tools().run(vec![request], RunOptions::default().cancel(cancel.clone()));
-        RunningCall::new(tool, turn, cancel, self.updates.clone())
+        let only_reads = self.definition(tool).is_some_and(|definition| definition.effect == Effect::ReadOnly);
+        RunningCall::new(tool, turn, cancel, self.updates.clone(), only_reads.then(|| self.script.clone()))
     }
 
     /// Applies what is pending on top.

@@ -68,8 +68,8 @@
 //! # What fails a test by itself
 //!
 //! As the kit is dropped it panics, unless the test does already, where a tool asked a person what the test has no answer
-//! to, and where a reply or an answer was left over. A program without a reply is refused: the tool gets an error that says
-//! how to add one.
+//! to, where a reply or an answer was left over, and where a tool staged something whose `EFFECT` says that it only reads.
+//! A program without a reply is refused: the tool gets an error that says how to add one.
 //!
 //! # Time, and the plugin's own runtime
 //!

@@ -2,6 +2,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use toolhost_core::{AgentToolResult, CallError, Cancellation, Turn, TurnEvent};
 
+use crate::script::Script;
+
 type Updates = Arc<Mutex<Vec<AgentToolResult>>>;
 
 /// A call under way. It runs by itself; dropping it stops the tool at its next `await`.
@@ -12,11 +14,19 @@ pub struct RunningCall {
     cancel: Cancellation,
     updates: Updates,
     outcome: Option<Result<AgentToolResult, CallError>>,
+    /// Where to complain of what it stages, if it must not.
+    only_reads: Option<Script>,
 }
 
 impl RunningCall {
-    pub(crate) fn new(tool: &str, turn: Turn, cancel: Cancellation, updates: Updates) -> Self {
-        Self { tool: tool.to_owned(), turn, cancel, updates, outcome: None }
+    pub(crate) fn new(
+        tool: &str,
+        turn: Turn,
+        cancel: Cancellation,
+        updates: Updates,
+        only_reads: Option<Script>,
+    ) -> Self {
+        Self { tool: tool.to_owned(), turn, cancel, updates, outcome: None, only_reads }
     }
 
     /// The tool's next update, waiting for it; `None` once the call has ended.
@@ -30,6 +40,9 @@ impl RunningCall {
                 Some(update)
             }
             Some(TurnEvent::Done { outcome, .. }) => {
+                if let (Some(script), Ok(result)) = (&self.only_reads, &outcome) {
+                    script.complain_of_staged(&self.tool, result);
+                }
                 self.outcome = Some(outcome);
                 None
             }

@@ -4,20 +4,23 @@ use std::collections::{BTreeMap, VecDeque};
 use std::future::ready;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use serde::Deserialize;
 use serde_json::Value;
 use toolhost_core::service::{
     ExecRequest, ExecResult, NoticeLevel, SessionState, UNKNOWN_SERVICE, UiConfirm, UiInput, UiNotice, UiSelect,
     UiStatus,
 };
-use toolhost_core::{BoxFuture, Caller, Failure, HostServices, LocalExec, UserInterface};
+use toolhost_core::{
+    AgentToolResult, BoxFuture, Caller, Failure, HostServices, LocalExec, PendingSummary, UserInterface,
+};
 
 use crate::{ExecCall, ExecReply, Question, UiReply};
 
 /// What the test said, and what the tools asked. Clones are the same.
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Script(Arc<Mutex<State>>);
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct State {
     pub(crate) has_ui: bool,
     pub(crate) runs_programs: bool,
@@ -31,13 +34,23 @@ pub(crate) struct State {
     pub(crate) notices: Vec<(NoticeLevel, String)>,
     pub(crate) statuses: Vec<(String, Option<String>)>,
     pub(crate) aborts: usize,
-    /// Questions that the test did not foresee.
+    /// What the test did not foresee: questions, and what was staged by tools that only read.
     pub(crate) surprises: Vec<String>,
 }
 
 impl Script {
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes what a tool staged that says that it only reads.
+    pub(crate) fn complain_of_staged(&self, tool: &str, result: &AgentToolResult) {
+        let listed = result.details.as_ref().and_then(|details| details.get("pending"));
+        let staged: Vec<PendingSummary> =
+            listed.and_then(|list| Deserialize::deserialize(list).ok()).unwrap_or_default();
+        self.lock().surprises.extend(staged.iter().map(|PendingSummary { label, .. }| {
+            format!("`{tool}` says that it only reads, and staged `{label}`; its EFFECT should be `Effect::Stages`")
+        }));
     }
 
     /// How what the tools asked differs from what the test foresaw. Says so once.

@@ -3,8 +3,8 @@
 use std::fmt::Debug;
 use std::sync::{Arc, LazyLock, Mutex};
 
-use serde_json::{Value, json};
-use toolhost_loader::{Session, SessionOptions};
+use toolhost_loader::{Host, Session, SessionOptions};
+use toolhost_plugin_sdk::prelude::*;
 use toolhost_tests::Fixture;
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
@@ -270,4 +270,50 @@ async fn a_session_that_is_gone_does_not_take_the_log_along() {
     let (kept, _guard) = listen();
     bounded(call(&session, "levels")).await;
     assert_eq!(kept.take().len(), 3);
+}
+
+/// Stages as many actions as it is told to, and says of itself only what the type says.
+struct Stages<const SAYS_SO: bool> {
+    pi: CustomToolApi,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Params {
+    actions: usize,
+}
+
+impl<const SAYS_SO: bool> CustomTool for Stages<SAYS_SO> {
+    const NAME: &'static str = if SAYS_SO { "honest" } else { "reads" };
+    const LABEL: &'static str = "Stages";
+    const DESCRIPTION: &'static str = "Stages some actions";
+    const EFFECT: Effect = if SAYS_SO { Effect::Stages } else { Effect::ReadOnly };
+    type Params = Params;
+
+    async fn execute(&self, params: Params, _call: ToolCall) -> ToolResult {
+        for _ in 0..params.actions {
+            self.pi.push_pending_action(PendingAction::new("x", async |_reason| Ok("".into())))?;
+        }
+        Ok("staged".into())
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_stages_and_says_that_it_only_reads_is_warned_of_once_per_call() {
+    let factory = |pi: CustomToolApi| (Stages::<true> { pi: pi.clone() }, Stages::<false> { pi });
+    let plugin = toolhost_plugin_sdk::link("mine", "1.0.0", factory);
+    let host = Host::builder().linked(plugin).build().await.unwrap();
+    let session = open(&host, SessionOptions::new("warned")).await;
+    let kept = Kept::default();
+    let filter = EnvFilter::new("off,toolhost_core=warn");
+    let _guard = tracing::subscriber::set_default(Registry::default().with(kept.clone().with_filter(filter)));
+    for (tool, actions) in [("honest", 2), ("reads", 0), ("reads", 2), ("reads", 1)] {
+        assert_eq!(session.call(tool, json!({"actions": actions})).await.unwrap().to_text(), "staged");
+    }
+    let text = "a tool whose effect is `readOnly` has staged a pending action; its effect should be `stages`";
+    let warned = |staged: usize| {
+        let fields = json!({"message": text, "plugin": "mine", "tool": "reads", "staged": staged});
+        event("WARN", "toolhost_core::call::running", fields, &[])
+    };
+    assert_eq!(kept.take(), [warned(2), warned(1)]);
+    assert_eq!(session.pending().unwrap().list().len(), 5);
 }

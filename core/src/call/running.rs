@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use futures_util::future::{Either, select};
 use tokio::sync::{Mutex, OwnedMutexGuard};
-use toolhost_protocol::{AgentToolResult, EventKind, Failure, PARAMETERS, PendingSummary};
+use toolhost_protocol::{AgentToolResult, Effect, EventKind, Failure, PARAMETERS, PendingSummary};
 
 use super::{CallContext, CallError, CallState, outcome};
 use crate::catch::panicked;
@@ -238,6 +238,14 @@ impl Running {
     fn end(&mut self, is_error: bool) -> Vec<PendingSummary> {
         let staged = self.state.end();
         self.session.call_ended(&self.state);
+        if self.tool.definition.effect == Effect::ReadOnly && !staged.is_empty() {
+            tracing::warn!(
+                plugin = self.tool.plugin(),
+                tool = self.state.tool_name(),
+                staged = staged.len(),
+                "a tool whose effect is `readOnly` has staged a pending action; its effect should be `stages`"
+            );
+        }
         let progress = std::mem::replace(&mut self.progress, Progress::Ended);
         let started = match &progress {
             Progress::Working { started, .. } => Some(*started),

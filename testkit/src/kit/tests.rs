@@ -153,3 +153,42 @@ async fn paused_time_is_that_of_the_tools() {
     let kit = TestKit::start(|_pi| Sleeps).await.unwrap();
     assert_eq!(kit.call_text("sleeps", json!({})).await, "60 s");
 }
+
+#[tokio::test]
+async fn a_tool_that_stages_and_says_that_it_only_reads_fails_the_test() {
+    struct Stages {
+        pi: CustomToolApi,
+    }
+
+    impl CustomTool for Stages {
+        const NAME: &'static str = "stages";
+        const LABEL: &'static str = "Stages";
+        const DESCRIPTION: &'static str = "Stages, and says that it only reads";
+        const EFFECT: Effect = Effect::ReadOnly;
+        type Params = Labels;
+
+        async fn execute(&self, params: Labels, _call: ToolCall) -> ToolResult {
+            for label in params.labels {
+                self.pi.push_pending_action(PendingAction::new(label, async |_reason| Ok("done".into())))?;
+            }
+            // No list of actions, but details that look like one.
+            Ok(AgentToolResult::text("staged").with_details(json!({"pending": [{"label": "mine"}]})))
+        }
+    }
+
+    #[derive(Deserialize, JsonSchema)]
+    struct Labels {
+        labels: Vec<String>,
+    }
+
+    let kit = TestKit::start(|pi| Stages { pi }).await.unwrap();
+    assert_eq!(kit.call_text("stages", json!({"labels": []})).await, "staged");
+    assert_eq!(dropped(kit), "");
+
+    let kit = TestKit::start(|pi| Stages { pi }).await.unwrap();
+    assert_eq!(kit.call_text("stages", json!({"labels": ["a", "b"]})).await, "staged");
+    assert_eq!(kit.apply("").await.result.to_text(), "done");
+    let text = "`stages` says that it only reads, and staged `a`; its EFFECT should be `Effect::Stages`\n\
+                `stages` says that it only reads, and staged `b`; its EFFECT should be `Effect::Stages`";
+    assert_eq!(dropped(kit), text);
+}
