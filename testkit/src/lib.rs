@@ -65,6 +65,83 @@
 //! behaves as in a host. [`TestKit::call_error`] is for calls that are to fail, [`TestKit::call`] for results with details,
 //! and [`TestKit::begin`] gives a call that can be watched and cancelled while it runs.
 //!
+//! # A call under way
+//!
+//! What a tool streams is awaited, so that the test knows how far the tool is before it goes on. A program that
+//! [hangs](ExecReply::hangs) keeps it there:
+//!
+//! ```
+//! # use toolhost_plugin_sdk::prelude::*;
+//! use toolhost_plugin_testkit::{CallError, ExecReply, TestKit};
+//!
+//! struct Build { pi: CustomToolApi }
+//!
+//! impl CustomTool for Build {
+//!     const NAME: &'static str = "build";
+//! #     const LABEL: &'static str = "Build";
+//! #     const DESCRIPTION: &'static str = "Builds everything";
+//! #     type Params = NoParams;
+//!     // ...
+//!
+//!     async fn execute(&self, _params: NoParams, call: ToolCall) -> ToolResult {
+//!         call.update("building");
+//!         let make = self.pi.exec("make", ["all"], ExecOptions::new()).await?;
+//!         if make.killed_by() == Some(KilledBy::Cancellation) {
+//!             self.pi.ui().notify(NoticeLevel::Info, "The build was stopped.");
+//!         }
+//!         make.require_success()?;
+//!         Ok("built".into())
+//!     }
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() {
+//! // #[tokio::test] async fn a_build_that_is_cancelled_says_so() {
+//! let kit = TestKit::builder().with_ui().exec("make", ExecReply::hangs()).start(|pi| Build { pi }).await.unwrap();
+//!
+//! let mut call = kit.begin("build", json!({}));
+//! assert_eq!(call.next_update().await.unwrap().to_text(), "building");
+//! call.cancel();
+//! assert_eq!(call.outcome().await, Err(CallError::Cancelled { tool: "build".to_owned() }));
+//! assert_eq!(kit.notices(), [(NoticeLevel::Info, "The build was stopped.".to_owned())]);
+//! # }
+//! ```
+//!
+//! # What is logged
+//!
+//! A tool under test logs as all code of the test does. `#[tokio::test]` runs it on the test's own thread, where a
+//! subscriber of that thread hears it, and hears nothing of other tests; not what threads of the tool's own and
+//! `spawn_blocking` log. With `tracing-subscriber` under `[dev-dependencies]`:
+//!
+//! ```
+//! # use toolhost_plugin_sdk::prelude::*;
+//! # use toolhost_plugin_testkit::TestKit;
+//! use std::fs::{File, read_to_string};
+//!
+//! # struct Sync;
+//! # impl CustomTool for Sync {
+//! #     const NAME: &'static str = "sync";
+//! #     const LABEL: &'static str = "Sync";
+//! #     const DESCRIPTION: &'static str = "Syncs";
+//! #     type Params = NoParams;
+//! #
+//! // In the tool's `execute`: tracing::warn!(target: "sync", tries = 3, "gave up");
+//! #     async fn execute(&self, _params: NoParams, _call: ToolCall) -> ToolResult {
+//! #         tracing::warn!(target: "sync", tries = 3, "gave up");
+//! #         Ok("later".into())
+//! #     }
+//! # }
+//! # #[tokio::main(flavor = "current_thread")] async fn main() {
+//! // #[tokio::test] async fn a_sync_that_gives_up_is_logged() {
+//! let kit = TestKit::start(|_pi| Sync).await.unwrap();
+//! let log = kit.cwd().join("log");
+//! let subscriber = tracing_subscriber::fmt().with_writer(File::create(&log).unwrap()).with_ansi(false).without_time();
+//! let _until_the_end = tracing::subscriber::set_default(subscriber.finish());
+//!
+//! kit.call_text("sync", json!({})).await;
+//! assert_eq!(read_to_string(log).unwrap(), " WARN sync: gave up tries=3\n");
+//! # }
+//! ```
+//!
 //! # What fails a test by itself
 //!
 //! As the kit is dropped it panics, unless the test does already, where a tool asked a person what the test has no answer
