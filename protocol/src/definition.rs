@@ -64,6 +64,27 @@ impl ToolDefinition {
     }
 }
 
+/// What a plugin tells its host of a tool besides, as further fields of the definition's object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
+pub struct ToolHints {
+    /// It does something at the steps in its session's life; otherwise it need not be told of them. A plugin that is too
+    /// old to say is told.
+    #[serde(skip_serializing_if = "is_true")]
+    pub watches_session: bool,
+}
+
+impl Default for ToolHints {
+    fn default() -> Self {
+        Self { watches_session: true }
+    }
+}
+
+fn is_true(flag: &bool) -> bool {
+    *flag
+}
+
 /// What a call of a tool does to the world.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -93,6 +114,19 @@ mod tests {
         let definition: ToolDefinition = serde_json::from_value(json!({"name": "x", "later": true})).unwrap();
         assert_eq!(definition.parameters, json!({"type": "object"}));
         assert_eq!(definition.effect, Effect::Changes);
+    }
+
+    #[test]
+    fn a_tool_is_told_of_its_session_unless_it_says_that_it_need_not_be() {
+        let watches = |value| serde_json::from_value::<ToolHints>(value).unwrap().watches_session;
+        assert!(watches(json!({"name": "x"})));
+        assert!(watches(json!({"watchesSession": true})));
+        assert!(!watches(json!({"watchesSession": false})));
+        assert_eq!(serde_json::to_value(ToolHints::default()).unwrap(), json!({}));
+        assert_eq!(
+            serde_json::to_value(ToolHints { watches_session: false }).unwrap(),
+            json!({"watchesSession": false})
+        );
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub use bytes::JsonBytes;
 pub use change::{ChangeKind, FileChange};
 pub use content::Content;
 pub use create::{CreateRequest, PROTOCOL_VERSION};
-pub use definition::{Effect, ToolDefinition};
+pub use definition::{Effect, ToolDefinition, ToolHints};
 pub use dependency::{Dependency, DependencyState, FileState};
 pub use event::{Event, EventKind};
 pub use failure::{CONFIG, Failure, PARAMETERS, STALE};

@@ -5,7 +5,7 @@ use serde::de::IgnoredAny;
 use toolhost_abi::tool::ToolObject;
 use toolhost_core::{BoxFuture, CallContext, Failure, SessionStep, Tool, ToolDefinition, ToolOrigin, ToolOutcome};
 
-use toolhost_protocol::RenderRequest;
+use toolhost_protocol::{RenderRequest, ToolHints};
 
 use super::{call, decode, encode};
 use crate::PluginInfo;
@@ -16,14 +16,18 @@ pub(super) struct PluginTool {
     origin: ToolOrigin,
     plugin: Arc<PluginInfo>,
     tool: ToolObject,
+    hints: ToolHints,
 }
 
 impl PluginTool {
     /// Reads the tool's definition.
     pub(super) fn new(plugin: Arc<PluginInfo>, tool: ToolObject) -> Result<Self, String> {
-        let definition = definition(&tool.definition())?;
+        let said = tool.definition();
+        let definition = definition(&said)?;
+        // What cannot be read is as if it were not said.
+        let hints = serde_json::from_slice(&said).unwrap_or_default();
         let origin = ToolOrigin::new(&plugin.name, &plugin.version, &plugin.fingerprint);
-        Ok(Self { definition, origin, plugin, tool })
+        Ok(Self { definition, origin, plugin, tool, hints })
     }
 }
 
@@ -56,7 +60,7 @@ impl Tool for PluginTool {
     }
 
     fn watches_session(&self) -> bool {
-        true
+        self.hints.watches_session
     }
 
     fn on_session(&self, step: SessionStep) -> BoxFuture<Result<(), Failure>> {
@@ -71,5 +75,80 @@ impl Tool for PluginTool {
 
     fn origin(&self) -> Option<&ToolOrigin> {
         Some(&self.origin)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+    use std::sync::Mutex;
+
+    use serde_json::{Value, json};
+    use tokio::runtime::Handle;
+    use toolhost_abi::Bytes;
+    use toolhost_abi::abi_stable::sabi_trait::TD_Opaque;
+    use toolhost_abi::abi_stable::std_types::{RResult, RVec};
+    use toolhost_abi::async_ffi::{FfiFuture, FutureExt};
+    use toolhost_abi::call::CallObject;
+    use toolhost_core::{EndReason, Session, SessionOptions};
+
+    /// Notes what it is told of its session.
+    struct Notes {
+        definition: Value,
+        told: Arc<Mutex<Vec<String>>>,
+    }
+
+    impl toolhost_abi::tool::Tool for Notes {
+        fn definition(&self) -> RVec<u8> {
+            encode(&self.definition)
+        }
+
+        fn execute(&self, _params: RVec<u8>, _call: CallObject) -> FfiFuture<Bytes> {
+            self.on_session(RVec::new())
+        }
+
+        fn on_session(&self, json: RVec<u8>) -> FfiFuture<Bytes> {
+            self.told.lock().unwrap().push(String::from_utf8(json.into()).unwrap());
+            std::future::ready(RResult::ROk(RVec::from_slice(b"null"))).into_ffi()
+        }
+
+        fn render(&self, json: RVec<u8>) -> Bytes {
+            RResult::ROk(json)
+        }
+    }
+
+    /// What a tool with this definition is told of a session.
+    async fn told(definition: Value) -> Vec<String> {
+        let told = Arc::default();
+        let notes = Notes { definition, told: Arc::clone(&told) };
+        let plugin = PluginInfo {
+            name: "noting".to_owned(),
+            version: "1.0.0".to_owned(),
+            description: String::new(),
+            path: PathBuf::new(),
+            linked: false,
+            fingerprint: String::new(),
+            abi_version: String::new(),
+            sdk_version: String::new(),
+            rustc: String::new(),
+        };
+        let tool = PluginTool::new(Arc::new(plugin), ToolObject::from_value(notes, TD_Opaque)).unwrap();
+        let session = Session::new(SessionOptions::new("test"), Handle::current());
+        session.register(Arc::new(tool)).unwrap();
+        session.step(SessionStep::Switch).await;
+        session.end(EndReason::Shutdown).await;
+        let told = told.lock().unwrap();
+        told.clone()
+    }
+
+    #[tokio::test]
+    async fn a_tool_that_does_nothing_at_a_step_is_not_told_of_it() {
+        let steps = [r#"{"type":"switch"}"#, r#"{"type":"shutdown"}"#];
+        assert_eq!(told(json!({"name": "quiet", "watchesSession": false})).await, [""; 0]);
+        assert_eq!(told(json!({"name": "watches", "watchesSession": true})).await, steps);
+        // Of an old plugin, and of one from a future in which it means something else.
+        assert_eq!(told(json!({"name": "old"})).await, steps);
+        assert_eq!(told(json!({"name": "odd", "watchesSession": "sometimes"})).await, steps);
     }
 }

@@ -18,6 +18,7 @@ use crate::{CustomTool, DynamicTool, ToolCall, ToolError, ToolResult, View, dyna
 /// A tool whose type is forgotten, still with everything that the boundary asks of it.
 pub(crate) trait ErasedTool: Send + Sync {
     fn definition(&self) -> ToolDefinition;
+    fn watches_session(&self) -> bool;
     fn execute(self: Arc<Self>, host: HostLink, params: RVec<u8>, call: CallObject) -> FfiFuture<Bytes>;
     fn on_session(self: Arc<Self>, host: HostLink, step: RVec<u8>) -> FfiFuture<Bytes>;
     fn render(&self, request: RenderRequest) -> Option<Vec<String>>;
@@ -30,12 +31,16 @@ impl<T: CustomTool> ErasedTool for Concrete<T> {
         tool::define(&self.0)
     }
 
+    fn watches_session(&self) -> bool {
+        tool::watches_session(T::on_session)
+    }
+
     fn execute(self: Arc<Self>, host: HostLink, params: RVec<u8>, call: CallObject) -> FfiFuture<Bytes> {
         call_of(host, call, move |call| async move { self.0.execute(T::Params::from_json(&params)?, call).await })
     }
 
     fn on_session(self: Arc<Self>, host: HostLink, step: RVec<u8>) -> FfiFuture<Bytes> {
-        let watches = tool::watches_session(T::on_session);
+        let watches = self.watches_session();
         step_of(host, watches, async move { self.0.on_session(parse_step(&step)?).await })
     }
 
@@ -61,12 +66,16 @@ impl<T: DynamicTool> ErasedTool for Dynamic<T> {
         dynamic::define(&self.0)
     }
 
+    fn watches_session(&self) -> bool {
+        tool::watches_session(T::on_session)
+    }
+
     fn execute(self: Arc<Self>, host: HostLink, params: RVec<u8>, call: CallObject) -> FfiFuture<Bytes> {
         call_of(host, call, move |call| async move { self.0.execute(Value::from_json(&params)?, call).await })
     }
 
     fn on_session(self: Arc<Self>, host: HostLink, step: RVec<u8>) -> FfiFuture<Bytes> {
-        let watches = tool::watches_session(T::on_session);
+        let watches = self.watches_session();
         step_of(host, watches, async move { self.0.on_session(parse_step(&step)?).await })
     }
 
@@ -96,7 +105,8 @@ where
     async move { to_bytes(guarded.await) }.into_ffi()
 }
 
-/// One step in a session's life. Most tools do nothing at it, and that must not cost an idle plugin its runtime.
+/// One step in a session's life. Most tools do nothing at it, and that must not cost an idle plugin its runtime: a host
+/// that is too old to know tells them all the same.
 fn step_of<Fut>(host: HostLink, watches: bool, hear: Fut) -> FfiFuture<Bytes>
 where
     Fut: Future<Output = Result<(), ToolError>> + Send + 'static,
