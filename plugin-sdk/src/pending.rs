@@ -47,7 +47,8 @@ pub trait StagedChange: Send + Sync + 'static {
         async { Ok(None) }
     }
 
-    /// The tool that stages it; the host says `custom_tool` where it is absent.
+    /// The tool that stages it, for people: every view of the action shows it. The host says `custom_tool` where it is
+    /// absent, whichever tool's call pushed the action, so name it: `Some(MyTool::NAME.to_owned())`.
     fn source_tool_name(&self) -> Option<String> {
         None
     }
@@ -133,7 +134,8 @@ impl PendingAction {
         self
     }
 
-    /// The same action with the name of the tool that stages it.
+    /// The same action with the name of the tool that stages it, best `Self::NAME`; see
+    /// [`StagedChange::source_tool_name`].
     pub fn source_tool_name(mut self, name: impl Into<String>) -> Self {
         self.source_tool_name = Some(name.into());
         self

@@ -31,13 +31,14 @@
 //!         let head = self.pi.exec("git", ["rev-parse", "HEAD"], ExecOptions::new()).await?.require_success()?;
 //!         let head = head.stdout_text().trim().to_owned();
 //!         let pi = self.pi.clone();
-//!         self.pi.push_pending_action(PendingAction::new(format!("Tag {head} as {name}"), move |_reason| {
+//!         let tag = PendingAction::new(format!("Tag {head} as {name}"), move |_reason| {
 //!             let (pi, head, name) = (pi.clone(), head.clone(), name.clone());
 //!             async move {
 //!                 pi.exec("git", ["tag", &name, &head], ExecOptions::new()).await?.require_success()?;
 //!                 Ok("Tagged.".into())
 //!             }
-//!         }))?;
+//!         });
+//!         self.pi.push_pending_action(tag.source_tool_name(Self::NAME))?;
 //!         Ok("Ready to tag.".into())
 //!     }
 //! }
