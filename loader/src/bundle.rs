@@ -5,12 +5,15 @@ use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path, PathBuf};
+use std::time::SystemTime;
 
 use rustix::fs::OFlags;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use toolhost_abi::note::Metadata;
 
 use crate::LoadErrorKind;
+use crate::cache::StatKey;
 use crate::discover::unreadable;
 use crate::inspect::{self, Linkage};
 
@@ -20,7 +23,7 @@ const LARGEST: u64 = 1 << 30;
 const HEAD: u64 = 1024;
 
 /// Everything that is copied and opened together, with the bytes that were inspected.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Bundle {
     pub(crate) metadata: Metadata,
     /// The plugin first.
@@ -29,17 +32,25 @@ pub(crate) struct Bundle {
     pub(crate) fingerprint: String,
     /// The names of all libraries that its parts need.
     pub(crate) needed: Vec<String>,
+    /// Where a library would have been taken along, had there been one.
+    pub(crate) absent: Vec<PathBuf>,
 }
 
 /// One file of a bundle.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Part {
     /// Where it lies, seen from the plugin's directory.
     pub(crate) relative: PathBuf,
     pub(crate) source: PathBuf,
-    pub(crate) bytes: Vec<u8>,
+    /// What was inspected; left out where the copy is known to have it.
+    #[serde(skip)]
+    pub(crate) bytes: Option<Vec<u8>>,
     pub(crate) hash: String,
     pub(crate) soname: Option<String>,
+    /// By what the file is known again, unless a change of it might not show.
+    pub(crate) key: Option<StatKey>,
+    /// By what its copy is.
+    pub(crate) copy: Option<StatKey>,
 }
 
 impl Bundle {
@@ -47,33 +58,49 @@ impl Bundle {
     pub(crate) fn read(path: &Path) -> Result<Self, LoadErrorKind> {
         let directory = path.parent().unwrap_or(Path::new("/"));
         let name = PathBuf::from(path.file_name().unwrap_or_default());
-        let bytes = read_regular(path)?;
-        let inspected = inspect::plugin(&bytes)?;
+        let read = read_regular(path)?;
+        let inspected = inspect::plugin(&read.bytes)?;
         refuse_in_place(directory, &inspected.linkage)?;
         let mut needed = inspected.linkage.needed.clone();
-        let mut waiting = siblings(directory, &name, &inspected.linkage);
-        let mut parts = vec![Part::new(name, path.to_owned(), bytes, inspected.linkage.soname)];
+        let mut absent = Vec::new();
+        let mut waiting = VecDeque::from(siblings(&name, &inspected.linkage));
+        let mut parts = vec![Part::new(name, path.to_owned(), read, inspected.linkage.soname)];
         while let Some(relative) = waiting.pop_front() {
             if parts.iter().any(|part| part.relative == relative) {
                 continue;
             }
             let source = directory.join(&relative);
-            let bytes = read_regular(&source)?;
-            let linkage = inspect::library(&bytes).map_err(|kind| within(&source, &kind))?;
+            if !source.is_file() {
+                absent.push(source);
+                continue;
+            }
+            let read = read_regular(&source)?;
+            let linkage = inspect::library(&read.bytes).map_err(|kind| within(&source, &kind))?;
             refuse_in_place(directory, &linkage)?;
             needed.extend(linkage.needed.iter().cloned());
-            waiting.extend(siblings(directory, &relative, &linkage));
-            parts.push(Part::new(relative, source, bytes, linkage.soname));
+            waiting.extend(siblings(&relative, &linkage));
+            parts.push(Part::new(relative, source, read, linkage.soname));
         }
         let fingerprint = fingerprint(&parts);
-        Ok(Self { metadata: inspected.metadata, parts, fingerprint, needed })
+        Ok(Self { metadata: inspected.metadata, parts, fingerprint, needed, absent })
+    }
+
+    pub(crate) fn without_bytes(&self) -> Self {
+        let without = |part: &Part| Part { bytes: None, ..part.clone() };
+        Self { parts: self.parts.iter().map(without).collect(), ..self.clone() }
     }
 }
 
+/// The content of a file.
+struct FileContent {
+    bytes: Vec<u8>,
+    key: Option<StatKey>,
+}
+
 impl Part {
-    fn new(relative: PathBuf, source: PathBuf, bytes: Vec<u8>, soname: Option<String>) -> Self {
-        let hash = sha256(&bytes);
-        Self { relative, source, bytes, hash, soname }
+    fn new(relative: PathBuf, source: PathBuf, read: FileContent, soname: Option<String>) -> Self {
+        let hash = sha256(&read.bytes);
+        Self { relative, source, bytes: Some(read.bytes), hash, soname, key: read.key, copy: None }
     }
 
     /// The name by which other libraries ask for this one.
@@ -87,8 +114,8 @@ fn within(sibling: &Path, kind: &LoadErrorKind) -> LoadErrorKind {
     LoadErrorKind::Damaged { what: format!("it needs {}, of which: {kind}", sibling.display()) }
 }
 
-/// The libraries inside the plugin's directory that this part of it needs, seen from that directory.
-fn siblings(directory: &Path, part: &Path, linkage: &Linkage) -> VecDeque<PathBuf> {
+/// Where inside the plugin's directory the libraries that this part of it needs are looked for, seen from there.
+fn siblings(part: &Path, linkage: &Linkage) -> Vec<PathBuf> {
     let origin = part.parent().unwrap_or(Path::new(""));
     let searched: Vec<PathBuf> =
         linkage.search.iter().filter_map(|entry| from_origin(entry)).map(|rest| origin.join(rest)).collect();
@@ -99,7 +126,7 @@ fn siblings(directory: &Path, part: &Path, linkage: &Linkage) -> VecDeque<PathBu
             searched.iter().map(|searched| searched.join(name)).collect()
         }
     });
-    candidates.filter_map(|path| normal(&path)).filter(|path| directory.join(path).is_file()).collect()
+    candidates.filter_map(|path| normal(&path)).collect()
 }
 
 /// A search path that names the plugin's own directory, or one that depends on who calls, would open a library that
@@ -137,12 +164,13 @@ fn normal(path: &Path) -> Option<PathBuf> {
     Some(normal)
 }
 
-fn read_regular(path: &Path) -> Result<Vec<u8>, LoadErrorKind> {
+fn read_regular(path: &Path) -> Result<FileContent, LoadErrorKind> {
     // A pipe that nobody writes to would hold up an open that may block.
     #[allow(clippy::cast_possible_wrap)]
     let flags = OFlags::NONBLOCK.bits() as i32;
     let mut file: File =
         OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(|error| unreadable(&error))?;
+    let now = SystemTime::now();
     let metadata = file.metadata().map_err(|error| unreadable(&error))?;
     if !metadata.is_file() {
         let what = if metadata.is_dir() { "a directory" } else { "a device, a pipe or a socket" };
@@ -157,9 +185,11 @@ fn read_regular(path: &Path) -> Result<Vec<u8>, LoadErrorKind> {
     file.by_ref().take(HEAD).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
     if inspect::may_be_library(&bytes) {
         bytes.reserve(usize::try_from(metadata.len()).unwrap_or(0));
-        file.take(LARGEST).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
+        file.by_ref().take(LARGEST).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
     }
-    Ok(bytes)
+    let key = StatKey::of(&metadata);
+    let unchanged = file.metadata().is_ok_and(|after| StatKey::of(&after) == key);
+    Ok(FileContent { bytes, key: (unchanged && key.is_settled(now)).then_some(key) })
 }
 
 fn fingerprint(parts: &[Part]) -> String {
@@ -183,22 +213,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_lies_inside_the_directory_is_a_sibling() {
-        let directory = tempfile::tempdir().unwrap();
-        std::fs::create_dir(directory.path().join("lib")).unwrap();
-        for name in ["libdep.so", "lib/libother.so"] {
-            std::fs::write(directory.path().join(name), "").unwrap();
-        }
+    fn siblings_are_looked_for_inside_the_directory_alone() {
         let linkage = |search: &[&str]| Linkage {
             soname: None,
-            needed: ["libc.so.6", "libdep.so", "libother.so", "@loader_path/libdep.so"].map(str::to_owned).into(),
+            needed: ["libc.so.6", "libdep.so", "@loader_path/libdep.so"].map(str::to_owned).into(),
             search: search.iter().map(|&entry| entry.to_owned()).collect(),
         };
-        let found = |search: &[&str]| siblings(directory.path(), Path::new("p.so"), &linkage(search));
-        assert_eq!(found(&[]), ["libdep.so"].map(PathBuf::from));
-        assert_eq!(found(&["$ORIGIN/lib"]), ["lib/libother.so", "libdep.so"].map(PathBuf::from));
-        assert_eq!(found(&["${ORIGIN}/./lib/.."]), ["libdep.so", "libdep.so"].map(PathBuf::from));
-        assert_eq!(found(&["$ORIGIN/..", "/usr/lib", "$ORIGINAL"]), ["libdep.so"].map(PathBuf::from));
+        let found = |search: &[&str]| siblings(Path::new("p.so"), &linkage(search));
+        let paths = |paths: &[&str]| paths.iter().map(PathBuf::from).collect::<Vec<_>>();
+        assert_eq!(found(&[]), paths(&["libdep.so"]));
+        assert_eq!(found(&["$ORIGIN/lib"]), paths(&["lib/libc.so.6", "lib/libdep.so", "libdep.so"]));
+        assert_eq!(found(&["${ORIGIN}/./lib/.."]), paths(&["libc.so.6", "libdep.so", "libdep.so"]));
+        assert_eq!(found(&["$ORIGIN/..", "/usr/lib", "$ORIGINAL"]), paths(&["libdep.so"]));
     }
 
     #[test]

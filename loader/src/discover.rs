@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-use crate::{LoadError, LoadErrorKind};
+use crate::LoadErrorKind;
 
 /// The extension of plugins on this platform, with its dot.
 pub(crate) const EXTENSION: &str = if cfg!(target_vendor = "apple") { ".dylib" } else { ".so" };
@@ -8,20 +8,19 @@ pub(crate) const EXTENSION: &str = if cfg!(target_vendor = "apple") { ".dylib" }
 /// The plugin files that this path names: itself, or those directly in it, by name.
 ///
 /// A file that is named is taken whatever its extension.
-pub(crate) fn plugin_files(path: &Path) -> Result<Vec<PathBuf>, LoadError> {
-    let failed = |error: &std::io::Error| LoadError::new(path, unreadable(error));
-    if !std::fs::metadata(path).map_err(|error| failed(&error))?.is_dir() {
+pub(crate) fn plugin_files(path: &Path) -> Result<Vec<PathBuf>, LoadErrorKind> {
+    if !std::fs::metadata(path).map_err(|error| unreadable(&error))?.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
     let mut files = Vec::new();
-    for entry in std::fs::read_dir(path).map_err(|error| failed(&error))? {
-        let file = entry.map_err(|error| failed(&error))?.path();
+    for entry in std::fs::read_dir(path).map_err(|error| unreadable(&error))? {
+        let file = entry.map_err(|error| unreadable(&error))?.path();
         if file.file_name().is_some_and(|name| name.as_encoded_bytes().ends_with(EXTENSION.as_bytes())) {
             files.push(file);
         }
     }
     if files.is_empty() {
-        return Err(LoadError::new(path, LoadErrorKind::EmptyDirectory { extension: EXTENSION }));
+        return Err(LoadErrorKind::EmptyDirectory { extension: EXTENSION });
     }
     files.sort();
     Ok(files)

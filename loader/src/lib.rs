@@ -29,13 +29,13 @@ pub use toolhost_core as core;
 
 mod adapter;
 mod bundle;
+mod cache;
 mod discover;
 mod error;
 mod host;
 mod inspect;
 mod load;
 mod siblings;
-mod stage;
 
 pub use error::{LoadError, LoadErrorKind, Report, Stage};
 pub use host::{BuildError, Host, HostBuilder, LoadLimits, OpenedSession, PluginInfo};

@@ -11,7 +11,7 @@ use tracing::{debug, debug_span};
 
 use crate::adapter::{Entry, PluginLog, open};
 use crate::bundle::Bundle;
-use crate::stage::Cache;
+use crate::cache::{Cache, Index, clean};
 use crate::{LoadError, LoadErrorKind, PluginInfo, discover, siblings};
 
 /// A plugin whose factory can be run.
@@ -37,10 +37,11 @@ impl Loaded {
 /// Loads the plugins of these paths, in order.
 pub(crate) fn all(paths: &[PathBuf], cache: &Cache, configs: &HashMap<String, Value>) -> (Vec<Loaded>, Vec<LoadError>) {
     let (mut plugins, mut errors, mut seen) = (Vec::new(), Vec::new(), Vec::new());
+    let mut index = Index::open(cache.root());
     for path in paths {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-        let files = discover::plugin_files(&path).unwrap_or_else(|error| {
-            errors.push(error);
+        let files = discover::plugin_files(&path).unwrap_or_else(|kind| {
+            errors.push(LoadError::new(&path, kind));
             Vec::new()
         });
         for file in files {
@@ -50,36 +51,47 @@ pub(crate) fn all(paths: &[PathBuf], cache: &Cache, configs: &HashMap<String, Va
                 continue;
             }
             seen.push(identity);
-            match one(&file, cache, configs) {
+            match one(&file, cache, &mut index, configs) {
                 Ok(loaded) => plugins.push(loaded),
-                Err(error) => errors.push(error),
+                Err(error) => errors.push(*error),
             }
         }
     }
+    if index.has_learned() {
+        // Where there are new copies, there may be old ones.
+        clean(cache.root());
+    }
+    index.save();
     (plugins, errors)
 }
 
-fn one(file: &Path, cache: &Cache, configs: &HashMap<String, Value>) -> Result<Loaded, LoadError> {
+fn one(
+    file: &Path,
+    cache: &Cache,
+    index: &mut Index,
+    configs: &HashMap<String, Value>,
+) -> Result<Loaded, Box<LoadError>> {
     // The spans are how a load's time is attributed to its stages.
-    let bundle = debug_span!("inspect")
-        .in_scope(|| Bundle::read(file))
-        .map_err(|kind| LoadError::new(file, kind).with_evidence(size(file)))?;
+    let mut bundle = debug_span!("inspect")
+        .in_scope(|| index.known(file).map_or_else(|| Bundle::read(file), Ok))
+        .map_err(|kind| Box::new(LoadError::new(file, kind).with_evidence(size(file))))?;
     let info = PluginInfo::new(file, bundle.fingerprint.clone(), bundle.metadata.clone());
-    let entry = entry(&bundle, cache).map_err(|kind| {
+    let entry = entry(&mut bundle, cache, index).map_err(|kind| {
         let hash = format!("SHA-256 {}", info.fingerprint);
-        LoadError::new(file, kind).with_evidence([info.evidence(), hash])
+        Box::new(LoadError::new(file, kind).with_evidence([info.evidence(), hash]))
     })?;
+    index.learn(file, &bundle);
     debug!(plugin = info.name, version = info.version, path = %file.display(), fingerprint = info.fingerprint, "loaded");
     Ok(Loaded::new(info, entry, configs))
 }
 
 /// From the inspected bytes to the plugin's root.
-fn entry(bundle: &Bundle, cache: &Cache) -> Result<Entry, LoadErrorKind> {
+fn entry(bundle: &mut Bundle, cache: &Cache, index: &Index) -> Result<Entry, LoadErrorKind> {
     let names = siblings::claim_names(bundle)?;
     let staged = debug_span!("stage").in_scope(|| cache.stage(bundle))?;
     let library = debug_span!("open").in_scope(|| open(&staged))?;
     names.keep();
-    let root = debug_span!("check").in_scope(|| library.root(&bundle.metadata))?;
+    let root = debug_span!("check").in_scope(|| library.root(&bundle.metadata, index.fits(bundle)))?;
     Ok(Entry::Library(root))
 }
 

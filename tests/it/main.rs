@@ -5,6 +5,7 @@
 
 mod allocator;
 mod asyncs;
+mod cache;
 mod calls;
 mod cli;
 mod compatibility;

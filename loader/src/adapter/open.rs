@@ -11,7 +11,7 @@ use toolhost_abi::note::{Metadata, SYMBOL};
 use toolhost_abi::root::PluginRootRef;
 
 use crate::LoadErrorKind;
-use crate::stage::Staged;
+use crate::cache::Staged;
 
 use super::layout;
 
@@ -32,11 +32,15 @@ pub(crate) struct OpenLibrary {
 }
 
 impl OpenLibrary {
-    /// Checks the interface's version and layout, and returns the plugin's root.
-    pub(crate) fn root(&self, metadata: &Metadata) -> Result<PluginRootRef, LoadErrorKind> {
+    /// Checks the interface's version and layout, and returns the plugin's root. `fits` is for bytes whose layout this
+    /// very build of the program has checked before.
+    pub(crate) fn root(&self, metadata: &Metadata, fits: bool) -> Result<PluginRootRef, LoadErrorKind> {
         let header = self.header(metadata)?;
-        layout::check(header, metadata)?;
-        // SAFETY: the layout was checked right above, in both directions.
+        if !fits {
+            layout::check(header, metadata)?;
+        }
+        // SAFETY: the layout was checked in both directions: right above, or at an earlier start, of the same bytes by
+        // the same build of this program, as the index in this user's private directory says.
         let root = unsafe { header.init_root_module_with_unchecked_layout::<PluginRootRef>() };
         root.map_err(|error| refused(metadata, &error))
     }

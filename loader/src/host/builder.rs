@@ -10,8 +10,8 @@ use toolhost_abi::linked::LinkedPlugin;
 use toolhost_core::HostServices;
 
 use super::{Host, Inner, LoadLimits};
+use crate::cache::Cache;
 use crate::load::{self, Loaded};
-use crate::stage::Cache;
 
 /// Why no host could be made. What is wrong with a plugin is no reason: see [`Host::load_errors`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,0 +1,179 @@
+//! What earlier starts found out about files that have not changed since, so that a start reads only what is new.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, Metadata, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+use tracing::debug;
+
+use super::copies;
+use super::key::StatKey;
+use crate::bundle::{Bundle, Part};
+
+const NAME: &str = "index.json";
+/// What holds off other writers.
+const LOCK: &str = "index.lock";
+/// The format that this version writes, and the only one that it reads: what is not understood is found out again.
+const FORMAT: u32 = 1;
+
+/// The index of a cache's directory, in memory.
+#[derive(Debug)]
+pub(crate) struct Index {
+    root: PathBuf,
+    content: Content,
+    /// What this start found out, by the file's path.
+    learned: BTreeMap<PathBuf, Entry>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Content {
+    format: u32,
+    #[serde(default)]
+    files: BTreeMap<PathBuf, Entry>,
+}
+
+/// A plugin's file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry {
+    bundle: Bundle,
+    /// The program, in the very build, that found the plugin's interface laid out as its own.
+    #[serde(default)]
+    fits: Option<StatKey>,
+}
+
+impl Index {
+    /// The index of this directory. One that is absent, damaged, of another format or within reach of others counts as
+    /// empty.
+    pub(crate) fn open(root: &Path) -> Self {
+        let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+        let is_private = fs::metadata(&root).is_ok_and(|metadata| copies::is_private(&metadata));
+        let json = is_private.then(|| fs::read(root.join(NAME)).ok()).flatten();
+        let content = json.and_then(|json| read(&json)).unwrap_or_default();
+        Self { root, content, learned: BTreeMap::new() }
+    }
+
+    /// What is known of a file, if neither it, nor what it brings along, nor the copies have changed.
+    pub(crate) fn known(&self, file: &Path) -> Option<Bundle> {
+        let entry = self.content.files.get(file)?;
+        is_unchanged(&entry.bundle, &self.root).then(|| entry.bundle.clone())
+    }
+
+    /// Whether this program has found the interface of these very bytes laid out as its own.
+    pub(crate) fn fits(&self, bundle: &Bundle) -> bool {
+        let fits = |entry: &Entry| entry.bundle.fingerprint == bundle.fingerprint && entry.fits.is_some();
+        let Some(program) = program() else { return false };
+        self.content.files.values().any(|entry| fits(entry) && entry.fits.as_ref() == Some(program))
+    }
+
+    /// Remembers a file whose plugin was opened, unless a change of it might not show.
+    pub(crate) fn learn(&mut self, file: &Path, bundle: &Bundle) {
+        let is_known = |part: &Part| part.key.is_some() && part.copy.is_some();
+        // JSON has no other text than UTF-8.
+        let paths = bundle.parts.iter().flat_map(|part| [&*part.relative, &*part.source]);
+        let all_utf8 =
+            paths.chain(bundle.absent.iter().map(PathBuf::as_path)).chain([file]).all(|p| p.to_str().is_some());
+        if !bundle.parts.iter().all(is_known) || !all_utf8 {
+            return;
+        }
+        let entry = Entry { bundle: bundle.without_bytes(), fits: program().cloned() };
+        if self.content.files.get(file) != Some(&entry) {
+            self.learned.insert(file.to_owned(), entry);
+        }
+    }
+
+    pub(crate) fn has_learned(&self) -> bool {
+        !self.learned.is_empty()
+    }
+
+    /// Writes what was learned. That it could not be written costs the next start some time, and nothing else.
+    pub(crate) fn save(self) {
+        if !self.learned.is_empty()
+            && let Err(error) = self.write()
+        {
+            debug!(%error, directory = %self.root.display(), "the index of plugins was not written");
+        }
+    }
+
+    fn write(&self) -> io::Result<()> {
+        let lock = File::options().create(true).truncate(false).write(true).open(self.root.join(LOCK))?;
+        lock.lock()?;
+        // Another start may have learned something meanwhile.
+        let json = fs::read(self.root.join(NAME)).unwrap_or_default();
+        if is_newer(&json) {
+            return Ok(());
+        }
+        let mut content = read(&json).unwrap_or_default();
+        content.format = FORMAT;
+        content.files.retain(|file, entry| file.exists() && self.root.join(&entry.bundle.fingerprint).exists());
+        content.files.extend(self.learned.clone());
+        let mut file = tempfile::NamedTempFile::new_in(&self.root)?;
+        serde_json::to_writer(io::BufWriter::new(file.as_file_mut()), &content)?;
+        file.as_file_mut().flush()?;
+        file.as_file().set_permissions(Permissions::from_mode(0o600))?;
+        file.persist(self.root.join(NAME)).map_err(|error| error.error)?;
+        Ok(())
+    }
+}
+
+/// Whether neither the files that it was read from nor the copies have changed, and nothing has appeared that would
+/// have been copied with them.
+fn is_unchanged(bundle: &Bundle, root: &Path) -> bool {
+    let directory = root.join(&bundle.fingerprint);
+    let same = |part: &Part| {
+        let key = |metadata: io::Result<Metadata>| metadata.ok().map(|metadata| StatKey::of(&metadata));
+        part.key.is_some()
+            && part.key == key(fs::metadata(&part.source))
+            && part.copy.is_some()
+            && part.copy == key(fs::symlink_metadata(directory.join(&part.relative)))
+    };
+    bundle.parts.iter().all(same) && !bundle.absent.iter().any(|path| path.exists())
+}
+
+fn read(json: &[u8]) -> Option<Content> {
+    serde_json::from_slice::<Content>(json).ok().filter(|content| content.format == FORMAT)
+}
+
+/// Whether a newer version of toolhost wrote it: that one's is left alone.
+fn is_newer(json: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Format {
+        format: u32,
+    }
+    serde_json::from_slice::<Format>(json).is_ok_and(|found| found.format > FORMAT)
+}
+
+/// The file of the program that this code runs in: another build of it may lay its types out in another way.
+fn program() -> Option<&'static StatKey> {
+    static PROGRAM: LazyLock<Option<StatKey>> = LazyLock::new(find_program);
+    PROGRAM.as_ref().filter(|program| program.is_settled(SystemTime::now()))
+}
+
+/// The mapped file that holds this function. The program's own file would be the wrong one where a library of an
+/// embedder holds the loader.
+#[cfg(target_os = "linux")]
+fn find_program() -> Option<StatKey> {
+    let here = find_program as fn() -> Option<StatKey> as usize;
+    let maps = fs::read_to_string("/proc/self/maps").ok()?;
+    let path = maps.lines().find_map(|line| {
+        let (range, rest) = line.split_once(' ')?;
+        let (start, end) = range.split_once('-')?;
+        let address = |text| usize::from_str_radix(text, 16).ok();
+        (address(start)?..address(end)?).contains(&here).then(|| rest.find('/').map(|at| &rest[at..])).flatten()
+    })?;
+    // A file that was replaced is marked as deleted, and is not found.
+    fs::metadata(path).ok().map(|metadata| StatKey::of(&metadata))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn find_program() -> Option<StatKey> {
+    None
+}
+
+#[cfg(test)]
+mod tests;
