@@ -58,7 +58,8 @@ pub(crate) async fn load(plugins: &Plugins, settings: Settings<'_>, signals: &Si
 }
 
 async fn open(plugins: &Plugins, options: SessionOptions, configs: Vec<Setting>) -> Result<Loaded, CliError> {
-    let mut builder = plugins.paths.iter().fold(Host::builder(), |builder, plugin| builder.plugin(plugin));
+    let mut builder =
+        plugins.paths.iter().fold(Host::builder().open_late(true), |builder, plugin| builder.plugin(plugin));
     if let Some(directory) = &plugins.cache_dir {
         builder = builder.cache_dir(directory);
     }

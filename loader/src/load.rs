@@ -4,39 +4,94 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use once_cell::sync::OnceCell;
 use rustix::fs::stat;
 use serde_json::Value;
 use toolhost_abi::linked::LinkedPlugin;
+use toolhost_core::ToolDefinition;
 use tracing::{debug, debug_span};
 
 use crate::adapter::{Entry, PluginLog, open};
-use crate::bundle::Bundle;
+use crate::bundle::{Bundle, sha256};
 use crate::cache::{Cache, Index, clean};
 use crate::{LoadError, LoadErrorKind, PluginInfo, discover, siblings};
 
 /// A plugin whose factory can be run.
 pub(crate) struct Loaded {
     pub(crate) info: Arc<PluginInfo>,
-    pub(crate) entry: Entry,
     pub(crate) log: Arc<PluginLog>,
     pub(crate) config: Value,
+    /// What its tools said of themselves at an earlier start, where it is not opened before one of them is called.
+    pub(crate) definitions: Option<Vec<ToolDefinition>>,
+    entry: OnceCell<Entry>,
+    /// What opening it takes, where it is not open yet.
+    late: Option<Late>,
+}
+
+struct Late {
+    bundle: Bundle,
+    cache: Cache,
+    fits: bool,
 }
 
 impl Loaded {
-    fn new(info: PluginInfo, entry: Entry, configs: &HashMap<String, Value>) -> Self {
+    fn new(info: PluginInfo, config: Value) -> Self {
         let log = Arc::new(PluginLog::new(&info.name));
-        let config = configs.get(&info.name).cloned().unwrap_or_default();
-        Self { info: Arc::new(info), entry, log, config }
+        Self { info: Arc::new(info), log, config, definitions: None, entry: OnceCell::new(), late: None }
+    }
+
+    fn open(info: PluginInfo, config: Value, entry: Entry) -> Self {
+        Self { entry: OnceCell::with_value(entry), ..Self::new(info, config) }
     }
 
     pub(crate) fn linked(plugin: LinkedPlugin, configs: &HashMap<String, Value>) -> Self {
-        Self::new(PluginInfo::linked(&plugin), Entry::Linked(plugin), configs)
+        let info = PluginInfo::linked(&plugin);
+        let config = configs.get(&info.name).cloned().unwrap_or_default();
+        Self::open(info, config, Entry::Linked(plugin))
+    }
+
+    /// How its factory is reached. Opens the plugin where that was put off; may block.
+    pub(crate) fn entry(&self) -> Result<&Entry, LoadErrorKind> {
+        self.entry.get_or_try_init(|| {
+            let Some(late) = &self.late else { return Err(LoadErrorKind::ChangedMeanwhile) };
+            let mut bundle = late.bundle(&self.info.path)?;
+            entry(&mut bundle, &late.cache, late.fits)
+        })
     }
 }
 
+impl Late {
+    /// What was verified; read once more where the copies are gone.
+    fn bundle(&self, file: &Path) -> Result<Bundle, LoadErrorKind> {
+        if self.cache.has(&self.bundle) {
+            return Ok(self.bundle.clone());
+        }
+        let bundle = Bundle::read(file)?;
+        match bundle.fingerprint == self.bundle.fingerprint {
+            true => Ok(bundle),
+            false => Err(LoadErrorKind::ChangedMeanwhile),
+        }
+    }
+}
+
+/// How plugins are loaded.
+pub(crate) struct Loading {
+    pub(crate) cache: Cache,
+    pub(crate) configs: HashMap<String, Value>,
+    /// Opens no plugin whose tools are known before one of them is called.
+    pub(crate) late: bool,
+}
+
+/// By what the definitions of a plugin's tools are known, besides its bytes: they may depend on its settings, and on
+/// what this version of toolhost asks for.
+pub(crate) fn definitions_key(config: &Value) -> String {
+    sha256(format!("{} {config}", env!("CARGO_PKG_VERSION")).as_bytes())
+}
+
 /// Loads the plugins of these paths, in order.
-pub(crate) fn all(paths: &[PathBuf], cache: &Cache, configs: &HashMap<String, Value>) -> (Vec<Loaded>, Vec<LoadError>) {
+pub(crate) fn all(paths: &[PathBuf], loading: &Loading) -> (Vec<Loaded>, Vec<LoadError>) {
     let (mut plugins, mut errors, mut seen) = (Vec::new(), Vec::new(), Vec::new());
+    let cache = &loading.cache;
     let mut index = Index::open(cache.root());
     for path in paths {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
@@ -51,7 +106,7 @@ pub(crate) fn all(paths: &[PathBuf], cache: &Cache, configs: &HashMap<String, Va
                 continue;
             }
             seen.push(identity);
-            match one(&file, cache, &mut index, configs) {
+            match one(&file, &mut index, loading) {
                 Ok(loaded) => plugins.push(loaded),
                 Err(error) => errors.push(*error),
             }
@@ -65,33 +120,39 @@ pub(crate) fn all(paths: &[PathBuf], cache: &Cache, configs: &HashMap<String, Va
     (plugins, errors)
 }
 
-fn one(
-    file: &Path,
-    cache: &Cache,
-    index: &mut Index,
-    configs: &HashMap<String, Value>,
-) -> Result<Loaded, Box<LoadError>> {
+fn one(file: &Path, index: &mut Index, loading: &Loading) -> Result<Loaded, Box<LoadError>> {
+    let known = index.known(file);
+    let is_known = known.is_some();
     // The spans are how a load's time is attributed to its stages.
     let mut bundle = debug_span!("inspect")
-        .in_scope(|| index.known(file).map_or_else(|| Bundle::read(file), Ok))
+        .in_scope(|| known.map_or_else(|| Bundle::read(file), Ok))
         .map_err(|kind| Box::new(LoadError::new(file, kind).with_evidence(size(file))))?;
     let info = PluginInfo::new(file, bundle.fingerprint.clone(), bundle.metadata.clone());
-    let entry = entry(&mut bundle, cache, index).map_err(|kind| {
+    let config = loading.configs.get(&info.name).cloned().unwrap_or_default();
+    let definitions = index.definitions(file, &definitions_key(&config)).filter(|_| is_known && loading.late);
+    if let Some(definitions) = definitions {
+        debug!(plugin = info.name, version = info.version, path = %file.display(), "known, and not opened yet");
+        let definitions = Some(definitions.to_vec());
+        let late = Some(Late { fits: index.fits(&bundle), bundle, cache: loading.cache.clone() });
+        return Ok(Loaded { definitions, late, ..Loaded::new(info, config) });
+    }
+    let fits = index.fits(&bundle);
+    let entry = entry(&mut bundle, &loading.cache, fits).map_err(|kind| {
         let hash = format!("SHA-256 {}", info.fingerprint);
         Box::new(LoadError::new(file, kind).with_evidence([info.evidence(), hash]))
     })?;
     index.learn(file, &bundle);
     debug!(plugin = info.name, version = info.version, path = %file.display(), fingerprint = info.fingerprint, "loaded");
-    Ok(Loaded::new(info, entry, configs))
+    Ok(Loaded::open(info, config, entry))
 }
 
 /// From the inspected bytes to the plugin's root.
-fn entry(bundle: &mut Bundle, cache: &Cache, index: &Index) -> Result<Entry, LoadErrorKind> {
+fn entry(bundle: &mut Bundle, cache: &Cache, fits: bool) -> Result<Entry, LoadErrorKind> {
     let names = siblings::claim_names(bundle)?;
     let staged = debug_span!("stage").in_scope(|| cache.stage(bundle))?;
     let library = debug_span!("open").in_scope(|| open(&staged))?;
     names.keep();
-    let root = debug_span!("check").in_scope(|| library.root(&bundle.metadata, index.fits(bundle)))?;
+    let root = debug_span!("check").in_scope(|| library.root(&bundle.metadata, fits))?;
     Ok(Entry::Library(root))
 }
 

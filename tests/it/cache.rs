@@ -7,7 +7,7 @@ use serde_json::Value;
 use toolhost_loader::{Host, SessionOptions};
 use toolhost_tests::Fixture;
 
-use crate::support::{open, plugin, texts};
+use crate::support::{open, plugin, settled, texts};
 
 async fn start(cache: &Path, plugin: &Path) -> Host {
     let host = Host::builder().cache_dir(cache).plugin(plugin).build().await.unwrap();
@@ -28,8 +28,7 @@ fn known(cache: &Path) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_later_start_knows_a_file_until_it_changes() {
     let cache = tempfile::tempdir().unwrap();
-    // Not a fresh copy: of that, a change might not show yet.
-    let second = plugin(Fixture::Second);
+    let second = settled(plugin(Fixture::Second));
     for _ in 0..2 {
         assert_eq!(tools(&start(cache.path(), &second).await).await, ["second"]);
         assert_eq!(known(cache.path()), [second.to_str().unwrap()]);

@@ -21,6 +21,7 @@ mod http_fetch;
 mod in_process;
 mod interface;
 mod journal;
+mod late;
 mod life;
 mod linked;
 mod locals;

@@ -1,6 +1,7 @@
 //! What the cases have in common: hosts, sessions, actions to stage, named pipes.
 
 use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::process::Command;
@@ -8,7 +9,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -41,6 +42,17 @@ pub(crate) use on_every_runtime;
 /// Builds a fixture.
 pub(crate) fn plugin(fixture: Fixture) -> PathBuf {
     ARTIFACTS.path(Artifact::Plugin(fixture))
+}
+
+/// A file that has not changed for a moment: before that, a host does not count on seeing its next change.
+pub(crate) fn settled(path: PathBuf) -> PathBuf {
+    const MOMENT: Duration = Duration::from_millis(150);
+    let metadata = fs::metadata(&path).unwrap();
+    let changed = UNIX_EPOCH + Duration::new(metadata.ctime() as u64, metadata.ctime_nsec() as u32);
+    while changed.elapsed().is_ok_and(|age| age < MOMENT) {
+        std::thread::yield_now();
+    }
+    path
 }
 
 /// A host of these files, good and bad.

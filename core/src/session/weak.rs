@@ -16,7 +16,9 @@ impl WeakSession {
         Self { inner: Arc::downgrade(inner), number: inner.number }
     }
 
-    pub(crate) fn upgrade(&self) -> Option<Session> {
+    /// The session; `None` once its last handle was dropped.
+    #[must_use]
+    pub fn upgrade(&self) -> Option<Session> {
         Some(Session { inner: self.inner.upgrade()? })
     }
 

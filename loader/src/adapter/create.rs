@@ -14,11 +14,12 @@ use toolhost_protocol::{CreateRequest, JsonPath, PROTOCOL_VERSION};
 
 use super::tool::PluginTool;
 use super::{encode, failure, host};
-use crate::PluginInfo;
 use crate::load::Loaded;
+use crate::{LoadErrorKind, PluginInfo};
 
 /// Why a factory gave no tools.
 pub(crate) enum Failed {
+    NotOpened(LoadErrorKind),
     Refused(Failure),
     TimedOut,
 }
@@ -44,7 +45,7 @@ impl Entry {
 
 /// Runs a plugin's factory for this session, on a thread that it may block.
 pub(crate) async fn create(
-    loaded: &Loaded,
+    loaded: &Arc<Loaded>,
     session: &Session,
     runtime: &Handle,
     limit: Duration,
@@ -52,7 +53,14 @@ pub(crate) async fn create(
     let plugin = &loaded.info;
     let host = host::object(session.downgrade(), plugin.clone(), loaded.log.clone());
     let request = encode(&request(loaded, session));
-    let (entry, inner) = (loaded.entry.clone(), runtime.clone());
+    let opening = loaded.clone();
+    let opened = runtime.spawn_blocking(move || opening.entry().cloned()).await;
+    let entry = match opened {
+        Ok(Ok(entry)) => entry,
+        Ok(Err(kind)) => return Err(Failed::NotOpened(kind)),
+        Err(error) => return Err(Failed::Refused(Failure::new(error.to_string()))),
+    };
+    let inner = runtime.clone();
     // A factory that awaits for too long is dropped, so that it does not keep its thread, and with it the runtime.
     let factory = async move { tokio::time::timeout(limit, entry.create(host, request)).await };
     let running = runtime.spawn_blocking(move || inner.block_on(factory));

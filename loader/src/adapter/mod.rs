@@ -4,12 +4,14 @@ mod call;
 mod change;
 mod create;
 mod host;
+mod late;
 mod layout;
 mod log;
 mod open;
 mod tool;
 
 pub(crate) use create::{Entry, Failed, Made, create};
+pub(crate) use late::LatePlugin;
 pub(crate) use log::PluginLog;
 pub(crate) use open::open;
 

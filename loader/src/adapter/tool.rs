@@ -132,6 +132,7 @@ mod tests {
             abi_version: String::new(),
             sdk_version: String::new(),
             rustc: String::new(),
+            dynamic: false,
         };
         let tool = PluginTool::new(Arc::new(plugin), ToolObject::from_value(notes, TD_Opaque)).unwrap();
         let session = Session::new(SessionOptions::new("test"), Handle::current());

@@ -7,6 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::clean::used_now;
+use super::index;
 use super::key::StatKey;
 use crate::LoadErrorKind;
 use crate::bundle::{Bundle, Part};
@@ -41,6 +42,12 @@ impl Cache {
 
     pub(crate) fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Whether the copies that a bundle knows are as it knows them.
+    pub(crate) fn has(&self, bundle: &Bundle) -> bool {
+        let root = self.root.canonicalize().unwrap_or_else(|_| self.root.clone());
+        index::has_copies(bundle, &root)
     }
 
     /// Copies a bundle, or finds the copy that is there and still has the same bytes. One whose bytes were not read is

@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
+use toolhost_core::ToolDefinition;
 use tracing::debug;
 
 use super::copies;
@@ -20,6 +21,9 @@ const NAME: &str = "index.json";
 const LOCK: &str = "index.lock";
 /// The format that this version writes, and the only one that it reads: what is not understood is found out again.
 const FORMAT: u32 = 1;
+
+/// How many settings of a plugin have their definitions remembered.
+const MOST_SETTINGS: usize = 8;
 
 /// The index of a cache's directory, in memory.
 #[derive(Debug)]
@@ -38,13 +42,23 @@ struct Content {
 }
 
 /// A plugin's file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Entry {
     bundle: Bundle,
     /// The program, in the very build, that found the plugin's interface laid out as its own.
     #[serde(default)]
     fits: Option<StatKey>,
+    /// What its tools said of themselves, the latest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    definitions: Vec<Definitions>,
+}
+
+/// What a plugin's tools say of themselves under some settings.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Definitions {
+    pub(crate) key: String,
+    pub(crate) tools: Vec<ToolDefinition>,
 }
 
 impl Index {
@@ -81,10 +95,36 @@ impl Index {
         if !bundle.parts.iter().all(is_known) || !all_utf8 {
             return;
         }
-        let entry = Entry { bundle: bundle.without_bytes(), fits: program().cloned() };
-        if self.content.files.get(file) != Some(&entry) {
+        let bundle = bundle.without_bytes();
+        let before = self.learned.get(file).or_else(|| self.content.files.get(file));
+        // What tools say holds for the same bytes, wherever they lie.
+        let same = before.filter(|before| before.bundle.fingerprint == bundle.fingerprint);
+        let definitions = same.map(|before| before.definitions.clone()).unwrap_or_default();
+        let entry = Entry { bundle, fits: program().cloned(), definitions };
+        if before != Some(&entry) {
             self.learned.insert(file.to_owned(), entry);
         }
+    }
+
+    /// What the tools of a known file said of themselves.
+    pub(crate) fn definitions(&self, file: &Path, key: &str) -> Option<&[ToolDefinition]> {
+        let definitions = &self.content.files.get(file)?.definitions;
+        definitions.iter().find(|known| known.key == key).map(|known| &*known.tools)
+    }
+
+    /// Remembers what the tools of a file said of themselves, where the file is known.
+    pub(crate) fn learn_definitions(&mut self, file: &Path, fingerprint: &str, said: Definitions) {
+        let Some(before) = self.learned.get(file).or_else(|| self.content.files.get(file)) else { return };
+        if before.bundle.fingerprint != fingerprint || before.definitions.contains(&said) {
+            return;
+        }
+        let mut entry = before.clone();
+        entry.definitions.retain(|known| known.key != said.key);
+        if entry.definitions.len() >= MOST_SETTINGS {
+            entry.definitions.remove(0);
+        }
+        entry.definitions.push(said);
+        self.learned.insert(file.to_owned(), entry);
     }
 
     pub(crate) fn has_learned(&self) -> bool {
@@ -124,15 +164,20 @@ impl Index {
 /// Whether neither the files that it was read from nor the copies have changed, and nothing has appeared that would
 /// have been copied with them.
 fn is_unchanged(bundle: &Bundle, root: &Path) -> bool {
+    let same = |part: &Part| part.key.is_some() && part.key == key(fs::metadata(&part.source));
+    bundle.parts.iter().all(same) && !bundle.absent.iter().any(|path| path.exists()) && has_copies(bundle, root)
+}
+
+/// Whether all copies are as they were when they were made.
+pub(super) fn has_copies(bundle: &Bundle, root: &Path) -> bool {
     let directory = root.join(&bundle.fingerprint);
-    let same = |part: &Part| {
-        let key = |metadata: io::Result<Metadata>| metadata.ok().map(|metadata| StatKey::of(&metadata));
-        part.key.is_some()
-            && part.key == key(fs::metadata(&part.source))
-            && part.copy.is_some()
-            && part.copy == key(fs::symlink_metadata(directory.join(&part.relative)))
-    };
-    bundle.parts.iter().all(same) && !bundle.absent.iter().any(|path| path.exists())
+    let same =
+        |part: &Part| part.copy.is_some() && part.copy == key(fs::symlink_metadata(directory.join(&part.relative)));
+    bundle.parts.iter().all(same)
+}
+
+fn key(metadata: io::Result<Metadata>) -> Option<StatKey> {
+    metadata.ok().map(|metadata| StatKey::of(&metadata))
 }
 
 fn read(json: &[u8]) -> Option<Content> {

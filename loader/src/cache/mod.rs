@@ -7,5 +7,5 @@ mod key;
 
 pub(crate) use clean::clean;
 pub(crate) use copies::{Cache, Staged};
-pub(crate) use index::Index;
+pub(crate) use index::{Definitions, Index};
 pub(crate) use key::StatKey;

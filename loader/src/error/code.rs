@@ -27,6 +27,7 @@ impl LoadErrorKind {
             Self::SiblingClash { .. } => "TH0402",
             Self::OpenedInPlace { .. } => "TH0403",
             Self::NameTaken { .. } => "TH0404",
+            Self::ChangedMeanwhile => "TH0405",
             Self::NotOpened { .. } => "TH0501",
             Self::OtherVersion { .. } => "TH0601",
             Self::OtherLayout { .. } => "TH0602",
@@ -66,6 +67,7 @@ impl LoadErrorKind {
             Self::NotStaged { .. } => {
                 "make it a directory of this user alone, or choose another with --cache-dir (`HostBuilder::cache_dir`)"
             }
+            Self::ChangedMeanwhile => "start the host again",
             Self::OpenedInPlace { .. } => "put the library beside the plugin and link with `-rpath,$ORIGIN`",
             Self::NameTaken { .. } => "load the plugins in separate hosts, or link the library statically into both",
             Self::SiblingClash { .. } => "link the library into the plugin statically, or give it a name of its own",

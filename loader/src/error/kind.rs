@@ -119,6 +119,9 @@ pub enum LoadErrorKind {
         /// The file that is loaded under that name.
         loaded: PathBuf,
     },
+    /// Stage: it was not opened at the start, and is no longer what it was then.
+    #[error("it has changed since this host looked at it, and the copy of what it was is gone")]
+    ChangedMeanwhile,
     /// Open: the system's loader refused it.
     #[error("the system cannot open it: {reason}")]
     NotOpened {

@@ -11,7 +11,7 @@ use toolhost_core::HostServices;
 
 use super::{Host, Inner, LoadLimits};
 use crate::cache::Cache;
-use crate::load::{self, Loaded};
+use crate::load::{self, Loaded, Loading};
 
 /// Why no host could be made. What is wrong with a plugin is no reason: see [`Host::load_errors`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -41,6 +41,7 @@ pub struct HostBuilder {
     services: Option<Arc<dyn HostServices>>,
     configs: HashMap<String, Value>,
     cache: Option<PathBuf>,
+    late: bool,
     limits: LoadLimits,
 }
 
@@ -84,6 +85,15 @@ impl HostBuilder {
         self
     }
 
+    /// Opens a plugin only when one of its tools is called, where what they say of themselves is known from an earlier
+    /// start: for the same bytes, the same settings and the same version of toolhost. Off by default. A plugin that
+    /// decides at run time what tools it has is always opened. That one cannot be opened after all is an error of the
+    /// call.
+    pub fn open_late(mut self, late: bool) -> Self {
+        self.late = late;
+        self
+    }
+
     /// How long things may take.
     pub fn limits(mut self, limits: LoadLimits) -> Self {
         self.limits = limits;
@@ -102,17 +112,21 @@ impl HostBuilder {
             return Err(BuildError::NoTimer);
         }
         let configs = self.configs;
-        let mut plugins: Vec<_> = self.linked.into_iter().map(|plugin| Loaded::linked(plugin, &configs)).collect();
+        let linked = self.linked.into_iter().map(|plugin| Arc::new(Loaded::linked(plugin, &configs)));
+        let mut plugins: Vec<_> = linked.collect();
+        let mut known = None;
         let mut errors = Vec::new();
         if !self.plugins.is_empty() {
             let cache = Cache::new(self.cache.or_else(default_cache).ok_or(BuildError::NoCacheDirectory)?);
-            let paths = self.plugins;
-            let loading = runtime.spawn_blocking(move || load::all(&paths, &cache, &configs));
+            known = self.late.then(|| cache.root().to_owned());
+            let (paths, loading) = (self.plugins, Loading { cache, configs, late: self.late });
+            let loading = runtime.spawn_blocking(move || load::all(&paths, &loading));
             let (loaded, failed) = loading.await.map_err(|_| BuildError::RuntimeGone)?;
-            plugins.extend(loaded);
+            plugins.extend(loaded.into_iter().map(Arc::new));
             errors = failed;
         }
-        Ok(Host { inner: Arc::new(Inner { runtime, plugins, errors, services: self.services, limits: self.limits }) })
+        let (services, limits) = (self.services, self.limits);
+        Ok(Host { inner: Arc::new(Inner { runtime, plugins, errors, services, limits, known }) })
     }
 }
 
@@ -124,6 +138,7 @@ impl fmt::Debug for HostBuilder {
             .field("services", &self.services.is_some())
             .field("configs", &self.configs.keys())
             .field("cache", &self.cache)
+            .field("open_late", &self.late)
             .field("limits", &self.limits)
             .finish_non_exhaustive()
     }

@@ -27,6 +27,8 @@ pub struct PluginInfo {
     pub sdk_version: String,
     /// The compiler that it was built with, as `rustc --version` prints it; empty where that is not known.
     pub rustc: String,
+    /// Whether it decides at run time what tools it has; of a linked one not known, and true.
+    pub dynamic: bool,
 }
 
 impl PluginInfo {
@@ -41,6 +43,7 @@ impl PluginInfo {
             abi_version: metadata.abi_version,
             sdk_version: metadata.sdk_version,
             rustc: metadata.rustc,
+            dynamic: metadata.dynamic,
         }
     }
 
@@ -55,6 +58,7 @@ impl PluginInfo {
             abi_version: ABI_VERSION.to_owned(),
             sdk_version: String::new(),
             rustc: String::new(),
+            dynamic: true,
         }
     }
 

@@ -5,13 +5,15 @@ mod info;
 mod limits;
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
 use toolhost_core::{HostServices, Session, SessionOptions, SessionStep};
 
-use crate::adapter::{Failed, Made, create};
-use crate::load::Loaded;
+use crate::adapter::{Failed, LatePlugin, Made, create};
+use crate::cache::{Definitions, Index};
+use crate::load::{Loaded, definitions_key};
 use crate::{LoadError, LoadErrorKind};
 
 pub use builder::{BuildError, HostBuilder};
@@ -26,10 +28,12 @@ pub struct Host {
 
 struct Inner {
     runtime: Handle,
-    plugins: Vec<Loaded>,
+    plugins: Vec<Arc<Loaded>>,
     errors: Vec<LoadError>,
     services: Option<Arc<dyn HostServices>>,
     limits: LoadLimits,
+    /// The directory whose index is told what tools say of themselves, where that is of use.
+    known: Option<PathBuf>,
 }
 
 /// A session with its plugins' tools.
@@ -64,21 +68,35 @@ impl Host {
     pub async fn session(&self, mut options: SessionOptions) -> OpenedSession {
         options.services = options.services.or_else(|| self.inner.services.clone());
         let session = Session::new(options, self.inner.runtime.clone());
-        let mut errors = Vec::new();
+        let (mut errors, mut said) = (Vec::new(), Vec::new());
         for plugin in &self.inner.plugins {
-            let kinds = self.add_tools(plugin, &session).await;
+            let kinds = self.add_tools(plugin, &session, &mut said).await;
             let error = |kind| LoadError::new(&plugin.info.path, kind).with_evidence([plugin.info.evidence()]);
             errors.extend(kinds.into_iter().map(error));
         }
+        self.remember(said).await;
         session.step(SessionStep::Start).await;
         OpenedSession { session, errors }
     }
 
-    async fn add_tools(&self, plugin: &Loaded, session: &Session) -> Vec<LoadErrorKind> {
+    async fn add_tools(
+        &self,
+        plugin: &Arc<Loaded>,
+        session: &Session,
+        said: &mut Vec<(Arc<Loaded>, Definitions)>,
+    ) -> Vec<LoadErrorKind> {
         let name = || plugin.info.name.clone();
         let limit = self.inner.limits.factory;
-        let made = match create(plugin, session, &self.inner.runtime, limit).await {
+        let late = LatePlugin::tools(plugin, session, &self.inner.runtime, limit);
+        let made = match late {
+            Some(late) => Ok(late),
+            None => create(plugin, session, &self.inner.runtime, limit).await.inspect(|made| {
+                said.extend(definitions(plugin, made).map(|definitions| (plugin.clone(), definitions)));
+            }),
+        };
+        let made = match made {
             Ok(made) => made,
+            Err(Failed::NotOpened(kind)) => return vec![kind],
             Err(Failed::TimedOut) => return vec![LoadErrorKind::FactoryTimedOut { plugin: name(), limit }],
             Err(Failed::Refused(failure)) => {
                 let (code, reason) = (failure.code, failure.message);
@@ -94,6 +112,28 @@ impl Host {
         };
         made.into_iter().enumerate().filter_map(add).collect()
     }
+
+    /// Remembers what tools say of themselves for later starts.
+    async fn remember(&self, said: Vec<(Arc<Loaded>, Definitions)>) {
+        if let (Some(root), false) = (self.inner.known.clone(), said.is_empty()) {
+            let remembering = move || {
+                let mut index = Index::open(&root);
+                for (plugin, definitions) in said {
+                    index.learn_definitions(&plugin.info.path, &plugin.info.fingerprint, definitions);
+                }
+                index.save();
+            };
+            let _ = self.inner.runtime.spawn_blocking(remembering).await;
+        }
+    }
+}
+
+/// What the tools of a plugin said of themselves, where that holds for later starts. Where one of them has something to
+/// complain of, it should do so then, too.
+fn definitions(plugin: &Loaded, made: &[Made]) -> Option<Definitions> {
+    let said = |tool: &Made| tool.as_ref().ok().map(|tool| tool.definition().clone());
+    let tools = made.iter().map(said).collect::<Option<_>>().filter(|_| !plugin.info.dynamic)?;
+    Some(Definitions { key: definitions_key(&plugin.config), tools })
 }
 
 impl fmt::Debug for Host {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolhost_tests::{Artifact, Fixture};
 
 use super::support::{ECHOED, Home, plugin};
-use crate::support::ARTIFACTS;
+use crate::support::{ARTIFACTS, settled};
 
 const NO_PLUGIN: &str = "it is a shared library, but no toolhost plugin: it has no `.note.toolhost` note";
 const EXPORT: &str = "export the plugin with `export_plugin!` of toolhost-plugin-sdk";
@@ -32,7 +32,7 @@ second   Second   Stages one action without a word of its source  second  0.1.0
 #[test]
 fn a_program_gets_the_tools_and_the_errors() {
     let (second, bad) = (plugin(Fixture::Second), plugin(Fixture::NoPlugin));
-    let evidence = [format!("a file of {} bytes", std::fs::metadata(&bad).unwrap().len())];
+    let evidence = [format!("a file of {} bytes", fs::metadata(&bad).unwrap().len())];
     let error = json!({
         "code": "TH0204", "stage": "inspect", "path": bad, "cause": NO_PLUGIN, "evidence": evidence, "fix": EXPORT
     });
@@ -149,4 +149,25 @@ fn a_list_needs_no_journal_and_leaves_none() {
     assert_eq!(home.run(["list", "--plugin", plugin.to_str().unwrap()]).code(), 0);
     assert_eq!(home.echo(&plugin, &[]).stdout, ECHOED);
     home.run(["journal"]).is(0, "", "Nothing is on record in {home}/state/toolhost/journal.\n");
+}
+
+#[test]
+fn a_later_list_opens_no_plugin_and_a_call_opens_the_one_it_needs() {
+    let home = Home::new();
+    let constructor = settled(plugin(Fixture::Constructor));
+    let constructor = ["--plugin", constructor.to_str().unwrap()];
+    // Its constructor leaves a file beside the copy that is opened.
+    let opened = || {
+        let copies = fs::read_dir(home.path("cache/toolhost/plugins")).unwrap();
+        let mut directories = copies.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
+        directories.next().unwrap().join(format!("libconstructor.{}.opened", std::env::consts::DLL_EXTENSION))
+    };
+    let first = home.run([&["list"], &constructor[..]].concat());
+    fs::remove_file(opened()).unwrap();
+    let later = home.run([&["list"], &constructor[..]].concat());
+    assert_eq!(later.stdout, first.stdout);
+    home.run([&["show", "opened"], &constructor[..]].concat());
+    assert!(!opened().exists());
+    home.run([&["call", "opened"], &constructor[..]].concat()).is(0, "opened\n", "");
+    assert!(opened().exists());
 }
