@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use toolhost_core::ToolDefinition;
-use toolhost_loader::{Host, LoadError, LoadErrorKind, PluginInfo, Session, SessionOptions};
+use toolhost_loader::{FirstSight, Host, LoadError, LoadErrorKind, PluginInfo, Session, SessionOptions};
 
-use crate::args::Plugins;
+use crate::args::{FIRST_SIGHT, Plugins};
 use crate::config::{self, Setting};
 use crate::error::CliError;
 use crate::output::Output;
@@ -60,6 +60,9 @@ pub(crate) async fn load(plugins: &Plugins, settings: Settings<'_>, signals: &Si
 async fn open(plugins: &Plugins, options: SessionOptions, configs: Vec<Setting>) -> Result<Loaded, CliError> {
     let mut builder =
         plugins.paths.iter().fold(Host::builder().open_late(true), |builder, plugin| builder.plugin(plugin));
+    if let Ok(program) = std::env::current_exe() {
+        builder = builder.first_sight(FirstSight::new(program).arg(FIRST_SIGHT));
+    }
     if let Some(directory) = &plugins.cache_dir {
         builder = builder.cache_dir(directory);
     }

@@ -32,12 +32,14 @@ mod bundle;
 mod cache;
 mod discover;
 mod error;
+mod first_sight;
 mod host;
 mod inspect;
 mod load;
 mod siblings;
 
-pub use error::{LoadError, LoadErrorKind, Report, Stage};
+pub use error::{Ending, LoadError, LoadErrorKind, Report, Stage};
+pub use first_sight::{FirstSight, answer_first_sight};
 pub use host::{BuildError, Host, HostBuilder, LoadLimits, OpenedSession, PluginInfo};
 pub use toolhost_core::{
     AgentToolResult, CallError, EndReason, PendingActionStore, ResolveAction, ResolveRequest, Session, SessionOptions,

@@ -3,17 +3,20 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use once_cell::sync::OnceCell;
 use rustix::fs::stat;
 use serde_json::Value;
+use tokio::runtime::Handle;
 use toolhost_abi::linked::LinkedPlugin;
 use toolhost_core::ToolDefinition;
 use tracing::{debug, debug_span};
 
 use crate::adapter::{Entry, PluginLog, open};
 use crate::bundle::{Bundle, sha256};
-use crate::cache::{Cache, Index, clean};
+use crate::cache::{Cache, Definitions, Index, clean};
+use crate::first_sight::{FirstSight, Look};
 use crate::{LoadError, LoadErrorKind, PluginInfo, discover, siblings};
 
 /// A plugin whose factory can be run.
@@ -40,7 +43,7 @@ impl Loaded {
         Self { info: Arc::new(info), log, config, definitions: None, entry: OnceCell::new(), late: None }
     }
 
-    fn open(info: PluginInfo, config: Value, entry: Entry) -> Self {
+    pub(crate) fn open(info: PluginInfo, config: Value, entry: Entry) -> Self {
         Self { entry: OnceCell::with_value(entry), ..Self::new(info, config) }
     }
 
@@ -55,8 +58,15 @@ impl Loaded {
         self.entry.get_or_try_init(|| {
             let Some(late) = &self.late else { return Err(LoadErrorKind::ChangedMeanwhile) };
             let mut bundle = late.bundle(&self.info.path)?;
-            entry(&mut bundle, &late.cache, late.fits)
+            let entry = entry(&mut bundle, &late.cache, late.fits)?;
+            self.log_loaded();
+            Ok(entry)
         })
+    }
+
+    fn log_loaded(&self) {
+        let PluginInfo { name, version, path, fingerprint, .. } = &*self.info;
+        debug!(plugin = name, version, path = %path.display(), fingerprint, "loaded");
     }
 }
 
@@ -80,6 +90,8 @@ pub(crate) struct Loading {
     pub(crate) configs: HashMap<String, Value>,
     /// Opens no plugin whose tools are known before one of them is called.
     pub(crate) late: bool,
+    pub(crate) first_sight: Option<(FirstSight, Handle)>,
+    pub(crate) factory_limit: Duration,
 }
 
 /// By what the definitions of a plugin's tools are known, besides its bytes: they may depend on its settings, and on
@@ -124,26 +136,81 @@ fn one(file: &Path, index: &mut Index, loading: &Loading) -> Result<Loaded, Box<
     let known = index.known(file);
     let is_known = known.is_some();
     // The spans are how a load's time is attributed to its stages.
-    let mut bundle = debug_span!("inspect")
+    let bundle = debug_span!("inspect")
         .in_scope(|| known.map_or_else(|| Bundle::read(file), Ok))
         .map_err(|kind| Box::new(LoadError::new(file, kind).with_evidence(size(file))))?;
     let info = PluginInfo::new(file, bundle.fingerprint.clone(), bundle.metadata.clone());
-    let config = loading.configs.get(&info.name).cloned().unwrap_or_default();
-    let definitions = index.definitions(file, &definitions_key(&config)).filter(|_| is_known && loading.late);
-    if let Some(definitions) = definitions {
-        debug!(plugin = info.name, version = info.version, path = %file.display(), "known, and not opened yet");
-        let definitions = Some(definitions.to_vec());
-        let late = Some(Late { fits: index.fits(&bundle), bundle, cache: loading.cache.clone() });
-        return Ok(Loaded { definitions, late, ..Loaded::new(info, config) });
+    let evidence = [info.evidence(), format!("SHA-256 {}", info.fingerprint)];
+    Candidate { info, bundle, is_known, index, loading }
+        .load()
+        .map_err(|kind| Box::new(LoadError::new(file, kind).with_evidence(evidence)))
+}
+
+/// A file that passed the inspection.
+struct Candidate<'a> {
+    info: PluginInfo,
+    bundle: Bundle,
+    /// The index has it, so that it was not read again.
+    is_known: bool,
+    index: &'a mut Index,
+    loading: &'a Loading,
+}
+
+impl Candidate<'_> {
+    fn load(mut self) -> Result<Loaded, LoadErrorKind> {
+        let config = self.loading.configs.get(&self.info.name).cloned().unwrap_or_default();
+        let key = definitions_key(&config);
+        let mut definitions = None;
+        if self.is_known {
+            definitions = self.index.definitions(&self.info.path, &key).map(<[_]>::to_vec);
+        }
+        if let Some((first_sight, runtime)) = &self.loading.first_sight
+            && !(self.is_known && self.index.was_looked_at(&self.bundle))
+        {
+            definitions = self.look(&config, key, first_sight, runtime)?;
+        }
+        let Self { info, mut bundle, index, loading, .. } = self;
+        let fits = index.fits(&bundle);
+        if let Some(definitions) = definitions.filter(|_| loading.late) {
+            debug!(plugin = info.name, path = %info.path.display(), "known, and not opened yet");
+            let late = Late { bundle: bundle.without_bytes(), cache: loading.cache.clone(), fits };
+            return Ok(Loaded { definitions: Some(definitions), late: Some(late), ..Loaded::new(info, config) });
+        }
+        let entry = entry(&mut bundle, &loading.cache, fits)?;
+        index.learn(&info.path, &bundle, true);
+        let loaded = Loaded::open(info, config, entry);
+        loaded.log_loaded();
+        Ok(loaded)
     }
-    let fits = index.fits(&bundle);
-    let entry = entry(&mut bundle, &loading.cache, fits).map_err(|kind| {
-        let hash = format!("SHA-256 {}", info.fingerprint);
-        Box::new(LoadError::new(file, kind).with_evidence([info.evidence(), hash]))
-    })?;
-    index.learn(file, &bundle);
-    debug!(plugin = info.name, version = info.version, path = %file.display(), fingerprint = info.fingerprint, "loaded");
-    Ok(Loaded::open(info, config, entry))
+
+    /// Lets another process open it first. What that says of the tools holds for later.
+    fn look(
+        &mut self,
+        config: &Value,
+        key: String,
+        first_sight: &FirstSight,
+        runtime: &Handle,
+    ) -> Result<Option<Vec<ToolDefinition>>, LoadErrorKind> {
+        let staged = debug_span!("stage").in_scope(|| self.loading.cache.stage(&mut self.bundle))?;
+        let look = Look {
+            info: &self.info,
+            bundle: &self.bundle,
+            copy: staged.path(),
+            config,
+            factory_limit: self.loading.factory_limit,
+        };
+        let looked = debug_span!("first_sight").in_scope(|| look.take(first_sight, runtime))?;
+        let file = &self.info.path;
+        self.index.learn(file, &self.bundle, false);
+        self.index.learn_look(file);
+        let tools = looked.filter(|_| !self.info.dynamic);
+        if let Some(tools) = &tools {
+            let said = Definitions { key, tools: tools.clone() };
+            self.index.learn_definitions(file, &self.info.fingerprint, said);
+        }
+        // What might have changed unseen is not to be opened late, as if it were known.
+        Ok(tools.filter(|_| self.bundle.parts.iter().all(|part| part.copy.is_some())))
+    }
 }
 
 /// From the inspected bytes to the plugin's root.

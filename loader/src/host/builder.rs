@@ -10,6 +10,7 @@ use toolhost_abi::linked::LinkedPlugin;
 use toolhost_core::HostServices;
 
 use super::{Host, Inner, LoadLimits};
+use crate::FirstSight;
 use crate::cache::Cache;
 use crate::load::{self, Loaded, Loading};
 
@@ -42,6 +43,7 @@ pub struct HostBuilder {
     configs: HashMap<String, Value>,
     cache: Option<PathBuf>,
     late: bool,
+    first_sight: Option<FirstSight>,
     limits: LoadLimits,
 }
 
@@ -94,6 +96,13 @@ impl HostBuilder {
         self
     }
 
+    /// Looks at the code of new plugins in a child process first. One that ends it, or hangs there, is not loaded. Off by
+    /// default: a plugin that crashes takes this process with it.
+    pub fn first_sight(mut self, first_sight: FirstSight) -> Self {
+        self.first_sight = Some(first_sight);
+        self
+    }
+
     /// How long things may take.
     pub fn limits(mut self, limits: LoadLimits) -> Self {
         self.limits = limits;
@@ -119,7 +128,9 @@ impl HostBuilder {
         if !self.plugins.is_empty() {
             let cache = Cache::new(self.cache.or_else(default_cache).ok_or(BuildError::NoCacheDirectory)?);
             known = self.late.then(|| cache.root().to_owned());
-            let (paths, loading) = (self.plugins, Loading { cache, configs, late: self.late });
+            let first_sight = self.first_sight.map(|first_sight| (first_sight, runtime.clone()));
+            let (late, factory_limit) = (self.late, self.limits.factory);
+            let (paths, loading) = (self.plugins, Loading { cache, configs, late, first_sight, factory_limit });
             let loading = runtime.spawn_blocking(move || load::all(&paths, &loading));
             let (loaded, failed) = loading.await.map_err(|_| BuildError::RuntimeGone)?;
             plugins.extend(loaded.into_iter().map(Arc::new));
@@ -139,6 +150,7 @@ impl fmt::Debug for HostBuilder {
             .field("configs", &self.configs.keys())
             .field("cache", &self.cache)
             .field("open_late", &self.late)
+            .field("first_sight", &self.first_sight)
             .field("limits", &self.limits)
             .finish_non_exhaustive()
     }
