@@ -5,6 +5,8 @@ use serde::Serialize;
 use serde::ser::SerializeStruct;
 use toolhost_core::RegisterError;
 
+use crate::LibcFlavour;
+
 /// Why a plugin, or one tool of it, is not there. The others are.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -97,6 +99,30 @@ pub enum LoadErrorKind {
     NoEntry {
         /// The symbol.
         symbol: &'static str,
+    },
+    /// Inspect: a library that it needs is not on this system.
+    #[error("{} needs {library}, which cannot be found", needed_by.display())]
+    MissingLibrary {
+        /// The library that is missing.
+        library: String,
+        /// The file that needs it: the plugin, or a library that it needs.
+        needed_by: PathBuf,
+    },
+    /// Inspect: linked with a newer C library than this system's.
+    #[error("it needs glibc {needed}, and this system has {found}")]
+    NewerLibc {
+        /// The version that it needs.
+        needed: String,
+        /// The system's version.
+        found: String,
+    },
+    /// Inspect: linked with another C library than this process.
+    #[error("it was built for {found}, and this host runs on {wanted}")]
+    OtherLibc {
+        /// The plugin's.
+        found: LibcFlavour,
+        /// The host's.
+        wanted: LibcFlavour,
     },
     /// Stage: no private copy could be made.
     #[error("no verified copy of it could be made in {}: {reason}", directory.display())]
@@ -216,6 +242,9 @@ impl LoadErrorKind {
             Self::OtherFamily { .. } => "TH0207",
             Self::PanicAborts { .. } => "TH0208",
             Self::NoEntry { .. } => "TH0209",
+            Self::MissingLibrary { .. } => "TH0210",
+            Self::NewerLibc { .. } => "TH0211",
+            Self::OtherLibc { .. } => "TH0212",
             Self::NotStaged { .. } => "TH0401",
             Self::SiblingClash { .. } => "TH0402",
             Self::OpenedInPlace { .. } => "TH0403",
@@ -250,6 +279,11 @@ impl LoadErrorKind {
                 "update this host, or build the plugin with an older toolhost-plugin-sdk"
             }
             Self::PanicAborts { .. } => "build it with `panic = \"unwind\"`, the default, in its profile",
+            Self::MissingLibrary { .. } => {
+                "install that library, or put it beside the plugin and link with `-rpath,$ORIGIN`"
+            }
+            Self::NewerLibc { .. } => "build the plugin on a system no newer than this one",
+            Self::OtherLibc { .. } => "build the plugin for this host's C library",
             Self::NotStaged { .. } => {
                 "make it a directory of this user alone, or choose another with --cache-dir (`HostBuilder::cache_dir`)"
             }

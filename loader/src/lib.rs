@@ -38,6 +38,7 @@ mod stage;
 
 pub use error::{LoadError, LoadErrorKind};
 pub use host::{BuildError, Host, HostBuilder, LoadLimits, OpenedSession, PluginInfo};
+pub use inspect::LibcFlavour;
 pub use toolhost_core::{
     AgentToolResult, CallError, EndReason, PendingActionStore, ResolveAction, ResolveRequest, Session, SessionOptions,
     ToolDefinition,
