@@ -13,6 +13,7 @@ use toolhost_abi::note::Metadata;
 use crate::LoadErrorKind;
 use crate::discover::unreadable;
 use crate::inspect::{self, Linkage};
+use crate::needs;
 
 /// Larger files are no plugins.
 const LARGEST: u64 = 1 << 30;
@@ -27,32 +28,37 @@ pub(crate) struct Bundle {
     pub(crate) parts: Vec<Part>,
     /// SHA-256 in hexadecimal: of the plugin's file where it stands alone, else of all paths and hashes.
     pub(crate) fingerprint: String,
-    /// The names of all libraries that its parts need.
-    pub(crate) needed: Vec<String>,
 }
 
 /// One file of a bundle.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Part {
     /// Where it lies, seen from the plugin's directory.
     pub(crate) relative: PathBuf,
     pub(crate) source: PathBuf,
     pub(crate) bytes: Vec<u8>,
     pub(crate) hash: String,
-    pub(crate) soname: Option<String>,
+    pub(crate) linkage: Linkage,
 }
 
 impl Bundle {
-    /// Reads and inspects a plugin and its siblings. Nothing of them runs.
+    /// Reads and inspects a plugin and its siblings, and looks for what else it needs. Nothing of them runs.
     pub(crate) fn read(path: &Path) -> Result<Self, LoadErrorKind> {
-        let directory = path.parent().unwrap_or(Path::new("/"));
-        let name = PathBuf::from(path.file_name().unwrap_or_default());
         let bytes = read_regular(path)?;
         let inspected = inspect::plugin(&bytes)?;
-        refuse_in_place(directory, &inspected.linkage)?;
-        let mut needed = inspected.linkage.needed.clone();
-        let mut waiting = siblings(directory, &name, &inspected.linkage);
-        let mut parts = vec![Part::new(name, path.to_owned(), bytes, inspected.linkage.soname)];
+        let name = PathBuf::from(path.file_name().unwrap_or_default());
+        let plugin = Part::new(name, path.to_owned(), bytes, inspected.linkage);
+        let bundle = Self::gather(path, inspected.metadata, plugin)?;
+        needs::check(&bundle.parts)?;
+        Ok(bundle)
+    }
+
+    /// A plugin that was inspected, together with its siblings, which are inspected now.
+    pub(crate) fn gather(path: &Path, metadata: Metadata, plugin: Part) -> Result<Self, LoadErrorKind> {
+        let directory = path.parent().unwrap_or(Path::new("/"));
+        refuse_in_place(directory, &plugin.linkage)?;
+        let mut waiting = siblings(directory, &plugin.relative, &plugin.linkage);
+        let mut parts = vec![plugin];
         while let Some(relative) = waiting.pop_front() {
             if parts.iter().any(|part| part.relative == relative) {
                 continue;
@@ -61,25 +67,29 @@ impl Bundle {
             let bytes = read_regular(&source)?;
             let linkage = inspect::library(&bytes).map_err(|kind| within(&source, &kind))?;
             refuse_in_place(directory, &linkage)?;
-            needed.extend(linkage.needed.iter().cloned());
             waiting.extend(siblings(directory, &relative, &linkage));
-            parts.push(Part::new(relative, source, bytes, linkage.soname));
+            parts.push(Part::new(relative, source, bytes, linkage));
         }
         let fingerprint = fingerprint(&parts);
-        Ok(Self { metadata: inspected.metadata, parts, fingerprint, needed })
+        Ok(Self { metadata, parts, fingerprint })
+    }
+
+    /// The names of all libraries that its parts need.
+    pub(crate) fn needed(&self) -> impl Iterator<Item = &String> {
+        self.parts.iter().flat_map(|part| &part.linkage.needed)
     }
 }
 
 impl Part {
-    fn new(relative: PathBuf, source: PathBuf, bytes: Vec<u8>, soname: Option<String>) -> Self {
+    pub(crate) fn new(relative: PathBuf, source: PathBuf, bytes: Vec<u8>, linkage: Linkage) -> Self {
         let hash = sha256(&bytes);
-        Self { relative, source, bytes, hash, soname }
+        Self { relative, source, bytes, hash, linkage }
     }
 
     /// The name by which other libraries ask for this one.
     pub(crate) fn library_name(&self) -> String {
         let file_name = || self.relative.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        self.soname.clone().unwrap_or_else(file_name)
+        self.linkage.soname.clone().unwrap_or_else(file_name)
     }
 }
 
@@ -137,7 +147,7 @@ fn normal(path: &Path) -> Option<PathBuf> {
     Some(normal)
 }
 
-fn read_regular(path: &Path) -> Result<Vec<u8>, LoadErrorKind> {
+pub(crate) fn read_regular(path: &Path) -> Result<Vec<u8>, LoadErrorKind> {
     // A pipe that nobody writes to would hold up an open that may block.
     #[allow(clippy::cast_possible_wrap)]
     let flags = OFlags::NONBLOCK.bits() as i32;

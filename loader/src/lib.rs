@@ -33,12 +33,17 @@ mod discover;
 mod error;
 mod host;
 mod inspect;
+mod inspection;
+mod needs;
 mod siblings;
 mod stage;
 
 pub use error::{LoadError, LoadErrorKind};
 pub use host::{BuildError, Host, HostBuilder, LoadLimits, OpenedSession, PluginInfo};
 pub use inspect::LibcFlavour;
+pub use inspection::{HostFacts, Inspection, LibraryStatus, NeededLibrary, inspect};
+/// What a plugin's file says of itself.
+pub use toolhost_abi::note::Metadata as PluginMetadata;
 pub use toolhost_core::{
     AgentToolResult, CallError, EndReason, PendingActionStore, ResolveAction, ResolveRequest, Session, SessionOptions,
     ToolDefinition,

@@ -147,9 +147,9 @@ mod tests {
             source: Path::new("/source").join(name),
             bytes: text.into(),
             hash: sha256(text.as_bytes()),
-            soname: None,
+            linkage: crate::inspect::Linkage::default(),
         };
-        Bundle { metadata, parts: parts.iter().map(part).collect(), fingerprint: "f00".to_owned(), needed: Vec::new() }
+        Bundle { metadata, parts: parts.iter().map(part).collect(), fingerprint: "f00".to_owned() }
     }
 
     #[test]

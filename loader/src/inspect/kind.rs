@@ -14,7 +14,8 @@ pub(super) fn on_machine(system: &str, machine: &str) -> String {
     format!("{system} on {machine}")
 }
 
-fn system() -> &'static str {
+/// The system that this host loads for.
+pub(crate) fn system() -> &'static str {
     if cfg!(target_vendor = "apple") { "macOS" } else { "Linux" }
 }
 

@@ -15,6 +15,7 @@ use object::FileKind;
 use toolhost_abi::ABI_VERSION;
 use toolhost_abi::note::{FAMILY, Metadata, SYMBOL};
 
+pub(crate) use self::kind::system;
 pub(crate) use self::libc::GlibcVersion;
 pub use self::libc::LibcFlavour;
 use crate::LoadErrorKind;

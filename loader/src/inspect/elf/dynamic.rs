@@ -151,6 +151,9 @@ impl<'image, 'data> Dynamic<'image, 'data> {
                 continue;
             }
             let text = self.text(*value).ok_or_else(|| damaged("a name in its dynamic table is not in the file"))?;
+            if *tag == elf::DT_NEEDED && text.is_empty() {
+                return Err(damaged("it needs a library without a name"));
+            }
             linkage.add(*tag, &String::from_utf8_lossy(text));
         }
         Ok(linkage)
