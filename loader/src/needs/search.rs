@@ -127,9 +127,10 @@ fn of_program() -> &'static [PathBuf] {
 
 /// Whether the process has a library under this name.
 fn is_loaded(name: &str) -> bool {
-    // SAFETY: with `RTLD_NOLOAD` nothing is loaded, so that no code of a library runs: a library that is there already
-    // is counted once more, and once less as the handle is closed.
-    unsafe { Library::open(Some(name), RTLD_LAZY | libc::RTLD_NOLOAD) }.is_ok()
+    // SAFETY: with `RTLD_NOLOAD` nothing is loaded, so that no code of a library runs. A library that is there already
+    // is only counted once more; it is never closed, as none is.
+    let library = unsafe { Library::open(Some(name), RTLD_LAZY | libc::RTLD_NOLOAD) };
+    library.map(std::mem::forget).is_ok()
 }
 
 #[cfg(test)]
