@@ -16,6 +16,7 @@ mod factories;
 mod files;
 mod fixtures;
 mod flight;
+mod hostile;
 mod http_fetch;
 mod in_process;
 mod interface;
