@@ -101,12 +101,12 @@ pub enum LoadErrorKind {
         symbol: &'static str,
     },
     /// Inspect: a library that it needs is not on this system.
-    #[error("{} needs {library}, which cannot be found", needed_by.display())]
+    #[error("{} needs {library}, which cannot be found", needed_by.as_deref().unwrap_or(Path::new("it")).display())]
     MissingLibrary {
         /// The library that is missing.
         library: String,
-        /// The file that needs it: the plugin, or a library that it needs.
-        needed_by: PathBuf,
+        /// The library that needs it; none where the plugin itself does.
+        needed_by: Option<PathBuf>,
     },
     /// Inspect: linked with a newer C library than this system's.
     #[error("it needs glibc {needed}, and this system has {found}")]

@@ -199,9 +199,9 @@ impl Inspection {
             Err(_) => std::slice::from_ref(&alone),
         };
         let needs = needs::all(parts);
-        self.needed = needs.iter().cloned().map(NeededLibrary::new).collect();
-        gathered?;
-        needs.into_iter().find(|need| need.place == Place::Missing).map_or(Ok(()), |need| Err(needs::refused(need)))
+        let none_is_missing = needs::none_is_missing(parts, &needs);
+        self.needed = needs.into_iter().map(NeededLibrary::new).collect();
+        gathered.and(none_is_missing)
     }
 
     fn take(&mut self, facts: &Facts<'_>) {

@@ -39,16 +39,16 @@ pub(crate) struct Need {
 /// Refuses a plugin of which something is missing.
 pub(crate) fn check(parts: &[Part]) -> Result<(), LoadErrorKind> {
     // What the process has already is there, and so is everything that it needs: nothing has to be read for it.
-    match walk(parts, &Search::loaded_first()).into_iter().find(|need| need.place == Place::Missing) {
-        Some(missing) => Err(refused(missing)),
-        None => Ok(()),
-    }
+    none_is_missing(parts, &walk(parts, &Search::loaded_first()))
 }
 
-/// The refusal for a library that is missing.
-pub(crate) fn refused(missing: Need) -> LoadErrorKind {
-    let needed_by = missing.needed_by.into_iter().next().unwrap_or_default();
-    LoadErrorKind::MissingLibrary { library: missing.name, needed_by }
+/// Refuses a plugin where one of these is missing.
+pub(crate) fn none_is_missing(parts: &[Part], needs: &[Need]) -> Result<(), LoadErrorKind> {
+    let Some(missing) = needs.iter().find(|need| need.place == Place::Missing) else { return Ok(()) };
+    let plugin = parts.first().map(|part| &part.source);
+    let by_itself = missing.needed_by.iter().any(|path| Some(path) == plugin);
+    let needed_by = missing.needed_by.first().filter(|_| !by_itself).cloned();
+    Err(LoadErrorKind::MissingLibrary { library: missing.name.clone(), needed_by })
 }
 
 /// Everything that a plugin with these parts needs, with the files where they are.
@@ -141,6 +141,9 @@ mod tests {
         let error = check(&parts).unwrap_err();
         assert_eq!(error.to_string(), "/p/libdep.so needs libnowhere.so.7, which cannot be found");
         assert_eq!(error.code(), "TH0210");
+        let parts =
+            [part("/p/plugin.so", &["libdep.so", "libc.so.6", "libnowhere.so.7"], &["$ORIGIN"]), parts[1].clone()];
+        assert_eq!(check(&parts).unwrap_err().to_string(), "it needs libnowhere.so.7, which cannot be found");
         let needs = all(&parts);
         let place = |name: &str| &needs.iter().find(|need| need.name == name).unwrap().place;
         assert_eq!(place("libdep.so"), &Place::Brought("/p/libdep.so".into()));
