@@ -34,7 +34,7 @@ static REAL: LazyLock<(Vec<u8>, Vec<std::ops::Range<usize>>)> = LazyLock::new(||
     let bytes = libraries.filter(|bytes| super::library(bytes).is_ok()).min_by_key(Vec::len).unwrap();
     let header = FileHeader64::<object::Endianness>::parse(&*bytes).unwrap();
     let endian = header.endian().unwrap();
-    let mut parts = vec![0..0x400];
+    let mut parts = Vec::new();
     let sections = header.sections(endian, &*bytes).unwrap();
     for section in sections.iter() {
         let name = sections.section_name(endian, section).unwrap_or_default();
@@ -47,7 +47,7 @@ static REAL: LazyLock<(Vec<u8>, Vec<std::ops::Range<usize>>)> = LazyLock::new(||
         }
     }
     let headers = header.e_shoff(endian) as usize;
-    parts.push(headers..bytes.len());
+    parts.extend([0..0x400, headers..bytes.len()]);
     (bytes, parts)
 });
 

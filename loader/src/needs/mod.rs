@@ -124,7 +124,7 @@ mod tests {
     fn part(source: &str, needed: &[&str], search: &[&str]) -> Part {
         let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
         Part {
-            relative: Path::new(source).file_name().unwrap().into(),
+            relative: Path::new(source).file_name().unwrap_or_default().into(),
             source: source.into(),
             bytes: Vec::new(),
             hash: String::new(),

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use object::Endianness;
-use object::elf::{FileHeader64, PT_DYNAMIC};
-use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
+use object::elf::{DT_FINI, DT_INIT, FileHeader64, PT_DYNAMIC};
+use object::read::elf::{Dyn, FileHeader, ProgramHeader, SectionHeader};
 
 /// A copy of a file, by what was done to it.
 pub(super) struct Damaged {
@@ -79,6 +79,20 @@ impl Region {
     /// Addresses that the plugin's own code goes by.
     pub(super) fn of_addresses(file: &[u8]) -> Vec<Self> {
         [".dynsym", ".rela.dyn", ".rela.plt"].map(|name| Self::section(file, name)).into()
+    }
+
+    /// The two addresses of code in the dynamic table: every other one of code fits as well.
+    pub(super) fn of_calls(file: &[u8]) -> Vec<Self> {
+        let header = FileHeader64::<Endianness>::parse(file).unwrap();
+        let endian = header.endian().unwrap();
+        let segments = header.program_headers(endian, file).unwrap();
+        let dynamic = segments.iter().find(|segment| segment.p_type(endian) == PT_DYNAMIC).unwrap();
+        let entries = dynamic.dynamic(endian, file).unwrap().unwrap();
+        let size = size_of_val(&entries[0]) as u64;
+        let calls = (0..).zip(entries).filter(|(_, entry)| [DT_INIT, DT_FINI].contains(&entry.tag(endian)));
+        let value =
+            |at: u64| dynamic.p_offset(endian) + at * size + size / 2..dynamic.p_offset(endian) + (at + 1) * size;
+        calls.map(|(at, _)| Self { name: "entry point".to_owned(), bytes: value(at) }).collect()
     }
 
     fn section(file: &[u8], name: &str) -> Self {

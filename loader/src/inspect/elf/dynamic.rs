@@ -18,7 +18,7 @@ pub(super) const SYMBOL_SIZE: u64 = 24;
 /// A table that the dynamic table describes by its address and its size in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Table {
-    what: &'static str,
+    pub(super) what: &'static str,
     address: DynamicTag,
     size: DynamicTag,
     /// What says how large an entry is, if anything does, and what it has to say.
@@ -161,13 +161,13 @@ impl<'image, 'data> Dynamic<'image, 'data> {
 
     pub(super) fn has_static_tls(&self) -> bool {
         let flags = self.value(elf::DT_FLAGS).unwrap_or(0);
-        flags & u64::from(elf::DF_STATIC_TLS.0) != 0
+        flags & elf::DF_STATIC_TLS.0 != 0
     }
 
     /// Whether relocations may change what cannot be written otherwise.
     pub(super) fn relocates_text(&self) -> bool {
         let flags = self.value(elf::DT_FLAGS).unwrap_or(0);
-        self.value(elf::DT_TEXTREL).is_some() || flags & u64::from(elf::DF_TEXTREL.0) != 0
+        self.value(elf::DT_TEXTREL).is_some() || flags & elf::DF_TEXTREL.0 != 0
     }
 
     /// How many functions run as the library is opened.
@@ -188,6 +188,13 @@ impl<'image, 'data> Dynamic<'image, 'data> {
         }
         if self.value(elf::DT_JMPREL).is_some() && self.value(elf::DT_PLTREL) != Some(elf::DT_RELA.0 as u64) {
             return Err(damaged("its table of relocated functions is of an unknown kind"));
+        }
+        if let (Some((rela, size)), Some((plt, plt_size))) = (self.range(RELA)?, self.range(PLT)?)
+            && (rela..rela.saturating_add(size)).contains(&plt)
+            // They may be the last of the others.
+            && rela.saturating_add(size) != plt.saturating_add(plt_size)
+        {
+            return Err(damaged("its table of relocated functions lies within the other relocations"));
         }
         if self.value(elf::DT_PLTGOT).is_some_and(|address| self.image.load(address, 0).is_none()) {
             return Err(damaged("its table of addresses is not in the file"));

@@ -7,8 +7,11 @@
 mod dynamic;
 mod linkage;
 mod relocations;
+mod sections;
 mod segments;
 mod symbols;
+#[cfg(all(test, target_os = "linux"))]
+mod tests;
 mod types;
 mod versions;
 
@@ -38,7 +41,7 @@ pub(super) fn parse<'data>(data: &'data [u8], facts: &mut Facts<'data>) -> Resul
     check_platform(header, endian)?;
     let image = Image::read(header, endian, data)?;
     facts.segments = Some(image.segments.len());
-    facts.sections = Some(segments::sections(&image, header)?);
+    facts.sections = Some(sections::check(&image, header)?);
     let dynamic = Dynamic::read(&image)?;
     facts.linkage = dynamic.linkage()?;
     facts.static_tls = Some(dynamic.has_static_tls());
@@ -47,6 +50,7 @@ pub(super) fn parse<'data>(data: &'data [u8], facts: &mut Facts<'data>) -> Resul
     facts.note = image.note()?;
     segments::check(&image, header)?;
     dynamic.check()?;
+    sections::check_calls(&image, header, &dynamic)?;
     let symbols = Symbols::read(&image, &dynamic)?;
     facts.exports_entry = Some(symbols.exports(&image, SYMBOL, HEADER_SIZE as u64));
     let versions = Versions::read(&image, &dynamic)?;

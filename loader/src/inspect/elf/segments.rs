@@ -1,7 +1,7 @@
-//! What is mapped, and what else the program headers name; the sections, where there are any, have to agree.
+//! What is mapped, and what else the program headers name.
 
 use object::elf::{self, ProgramFlags};
-use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
+use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Endianness, ReadRef};
 
 use super::{Header, Image, Segment};
@@ -49,7 +49,7 @@ pub(super) fn loads(endian: Endianness, segments: &[Segment], data: &[u8]) -> Re
     Ok(loads)
 }
 
-fn within(data: &[u8], offset: u64, size: u64) -> Option<()> {
+pub(super) fn within(data: &[u8], offset: u64, size: u64) -> Option<()> {
     (offset.checked_add(size)? <= data.len() as u64).then_some(())
 }
 
@@ -85,10 +85,10 @@ pub(super) fn check(image: &Image<'_>, header: &Header) -> Result<(), LoadErrorK
     for (at, segment) in image.segments.iter().enumerate() {
         let wrong = |what: &str| Err(damaged(format!("segment {at} {what}")));
         match segment.p_type(endian) {
-            elf::PT_DYNAMIC | elf::PT_NOTE | elf::PT_GNU_PROPERTY | elf::PT_GNU_EH_FRAME | elf::PT_INTERP => {
-                if !is_mapped(image, segment) {
-                    return wrong("is not where it is mapped");
-                }
+            elf::PT_DYNAMIC | elf::PT_NOTE | elf::PT_GNU_PROPERTY | elf::PT_GNU_EH_FRAME | elf::PT_INTERP
+                if !is_mapped(image, segment) =>
+            {
+                return wrong("is not where it is mapped");
             }
             elf::PT_PHDR => {
                 let (offset, size) = segment.file_range(endian);
@@ -174,49 +174,4 @@ fn check_unwind_table(image: &Image<'_>) -> Result<(), LoadErrorKind> {
         return Err(damaged("its table for unwinding is none"));
     }
     Ok(())
-}
-
-/// The number of sections, which have to lie within the file, and where the segments put them.
-pub(super) fn sections(image: &Image<'_>, header: &Header) -> Result<usize, LoadErrorKind> {
-    let endian = image.endian;
-    let sections = header.sections(endian, image.data).map_err(damaged)?;
-    for (at, section) in sections.iter().enumerate() {
-        if let Some((offset, size)) = section.file_range(endian) {
-            within(image.data, offset, size)
-                .ok_or_else(|| damaged(format!("section {at} lies beyond the end of the file")))?;
-        }
-        check_section(image, section).map_err(|what| damaged(format!("section {at} {what}")))?;
-    }
-    Ok(sections.len())
-}
-
-fn check_section(image: &Image<'_>, section: &<Header as FileHeader>::SectionHeader) -> Result<(), &'static str> {
-    let endian = image.endian;
-    let flags = section.sh_flags(endian).0;
-    let has = |flag: elf::SectionFlags| flags & flag.0 != 0;
-    let (address, size) = (section.sh_addr(endian), section.sh_size(endian));
-    if !has(elf::SHF_ALLOC) || size == 0 {
-        return Ok(());
-    }
-    if has(elf::SHF_TLS) {
-        let inside = |tls: &Segment| {
-            let start = tls.p_vaddr(endian);
-            start <= address && address.checked_add(size).is_some_and(|end| end - start <= tls.p_memsz(endian))
-        };
-        if !image.of_type(elf::PT_TLS).any(inside) {
-            return Err("is thread-local, and lies outside of that segment");
-        }
-    }
-    let in_file = section.sh_type(endian) != elf::SHT_NOBITS;
-    if has(elf::SHF_TLS) && !in_file {
-        return Ok(());
-    }
-    let load = image.load(address, size).ok_or("lies in no segment")?;
-    let offset = load.offset.checked_add(address - load.start);
-    if in_file && (address + size > load.file_end || offset != Some(section.sh_offset(endian))) {
-        return Err("is not where its segment puts it");
-    }
-    let code = has(elf::SHF_EXECINSTR);
-    let allowed = (code || load.readable) && (!code || load.executable) && (!has(elf::SHF_WRITE) || load.writable);
-    if allowed { Ok(()) } else { Err("needs rights that its segment has not") }
 }
