@@ -78,6 +78,19 @@ Example:
 /// The hidden command by which this program starts itself to look at a plugin.
 pub(crate) const FIRST_SIGHT: &str = "first-sight";
 
+const INSPECT_HELP: &str = "\
+Examples:
+  toolhost inspect ./plugins/libbatch_rename.so
+  toolhost inspect --json ./plugins/libbatch_rename.so
+
+Nothing of the file runs. What a host checks once a plugin is open is not
+part of it: `toolhost list --plugin FILE` does all of it.
+
+Exit codes:
+  0  it can be loaded
+  1  it cannot
+  2  wrong usage, or there is no such file";
+
 /// Runs native agent tools, previews what they would change, and applies it when told to.
 #[derive(Debug, Parser)]
 #[command(name = "toolhost", version, after_help = AFTER_HELP, max_term_width = 100)]
@@ -115,6 +128,8 @@ pub(crate) enum Command {
     Call(Call),
     /// Show what became of the actions that calls staged
     Journal(Journal),
+    /// Tell what a plugin's file is, and whether it can be loaded, without running anything of it
+    Inspect(Inspect),
     /// Looks at a new plugin for another process of this program
     #[command(hide = true, name = FIRST_SIGHT)]
     FirstSight,
@@ -127,6 +142,7 @@ impl Command {
             Self::Show(show) => show.json,
             Self::Call(call) => call.json,
             Self::Journal(journal) => journal.json,
+            Self::Inspect(inspect) => inspect.json,
             Self::FirstSight => false,
         }
     }
@@ -188,6 +204,17 @@ pub(crate) struct Journal {
     #[arg(long, value_name = "DIR", env = "TOOLHOST_JOURNAL_DIR")]
     pub(crate) journal_dir: Option<PathBuf>,
     /// Print one JSON object: {interrupted, sessions}
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = INSPECT_HELP)]
+pub(crate) struct Inspect {
+    /// The plugin's file
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Print one JSON object: what is known of the file, loadable, and error
     #[arg(long)]
     json: bool,
 }

@@ -5,6 +5,7 @@ mod call;
 mod config;
 mod error;
 mod example;
+mod inspect;
 mod journal;
 mod keyboard;
 mod list;
@@ -73,6 +74,7 @@ fn run(output: Output) -> u8 {
             Command::List(_) => list::run(&args.plugins, &output, &signals).await,
             Command::Show(show) => show::run(show, &args.plugins, &output, &signals).await,
             Command::Call(call) => call::run(call, &args.plugins, &output, signals).await,
+            Command::Inspect(inspect) => Ok(inspect::run(&inspect.file, &output)),
             Command::Journal(journal) => journal::run(journal.journal_dir.as_deref(), &output),
             Command::FirstSight => Ok(first_sight()),
         };

@@ -16,6 +16,7 @@ use crate::LoadErrorKind;
 use crate::cache::StatKey;
 use crate::discover::unreadable;
 use crate::inspect::{self, Linkage};
+use crate::needs;
 
 /// Larger files are no plugins.
 const LARGEST: u64 = 1 << 30;
@@ -30,8 +31,6 @@ pub(crate) struct Bundle {
     pub(crate) parts: Vec<Part>,
     /// SHA-256 in hexadecimal: of the plugin's file where it stands alone, else of all paths and hashes.
     pub(crate) fingerprint: String,
-    /// The names of all libraries that its parts need.
-    pub(crate) needed: Vec<String>,
     /// Where a library would have been taken along, had there been one.
     pub(crate) absent: Vec<PathBuf>,
 }
@@ -46,7 +45,7 @@ pub(crate) struct Part {
     #[serde(skip)]
     pub(crate) bytes: Option<Vec<u8>>,
     pub(crate) hash: String,
-    pub(crate) soname: Option<String>,
+    pub(crate) linkage: Linkage,
     /// By what the file is known again, unless a change of it might not show.
     pub(crate) key: Option<StatKey>,
     /// By what its copy is.
@@ -54,17 +53,24 @@ pub(crate) struct Part {
 }
 
 impl Bundle {
-    /// Reads and inspects a plugin and its siblings. Nothing of them runs.
+    /// Reads and inspects a plugin and its siblings, and looks for what else it needs. Nothing of them runs.
     pub(crate) fn read(path: &Path) -> Result<Self, LoadErrorKind> {
-        let directory = path.parent().unwrap_or(Path::new("/"));
-        let name = PathBuf::from(path.file_name().unwrap_or_default());
         let read = read_regular(path)?;
         let inspected = inspect::plugin(&read.bytes)?;
-        refuse_in_place(directory, &inspected.linkage)?;
-        let mut needed = inspected.linkage.needed.clone();
+        let name = PathBuf::from(path.file_name().unwrap_or_default());
+        let plugin = Part::new(name, path.to_owned(), read, inspected.linkage);
+        let bundle = Self::gather(path, inspected.metadata, plugin)?;
+        needs::check(&bundle.parts)?;
+        Ok(bundle)
+    }
+
+    /// A plugin that was inspected, together with its siblings, which are inspected now.
+    pub(crate) fn gather(path: &Path, metadata: Metadata, plugin: Part) -> Result<Self, LoadErrorKind> {
+        let directory = path.parent().unwrap_or(Path::new("/"));
+        refuse_in_place(directory, &plugin.linkage)?;
         let mut absent = Vec::new();
-        let mut waiting = VecDeque::from(siblings(&name, &inspected.linkage));
-        let mut parts = vec![Part::new(name, path.to_owned(), read, inspected.linkage.soname)];
+        let mut waiting = VecDeque::from(siblings(&plugin.relative, &plugin.linkage));
+        let mut parts = vec![plugin];
         while let Some(relative) = waiting.pop_front() {
             if parts.iter().any(|part| part.relative == relative) {
                 continue;
@@ -77,12 +83,16 @@ impl Bundle {
             let read = read_regular(&source)?;
             let linkage = inspect::library(&read.bytes).map_err(|kind| within(&source, &kind))?;
             refuse_in_place(directory, &linkage)?;
-            needed.extend(linkage.needed.iter().cloned());
             waiting.extend(siblings(&relative, &linkage));
-            parts.push(Part::new(relative, source, read, linkage.soname));
+            parts.push(Part::new(relative, source, read, linkage));
         }
         let fingerprint = fingerprint(&parts);
-        Ok(Self { metadata: inspected.metadata, parts, fingerprint, needed, absent })
+        Ok(Self { metadata, parts, fingerprint, absent })
+    }
+
+    /// The names of all libraries that its parts need.
+    pub(crate) fn needed(&self) -> impl Iterator<Item = &String> {
+        self.parts.iter().flat_map(|part| &part.linkage.needed)
     }
 
     pub(crate) fn without_bytes(&self) -> Self {
@@ -92,21 +102,21 @@ impl Bundle {
 }
 
 /// The content of a file.
-struct FileContent {
-    bytes: Vec<u8>,
+pub(crate) struct FileContent {
+    pub(crate) bytes: Vec<u8>,
     key: Option<StatKey>,
 }
 
 impl Part {
-    fn new(relative: PathBuf, source: PathBuf, read: FileContent, soname: Option<String>) -> Self {
+    pub(crate) fn new(relative: PathBuf, source: PathBuf, read: FileContent, linkage: Linkage) -> Self {
         let hash = sha256(&read.bytes);
-        Self { relative, source, bytes: Some(read.bytes), hash, soname, key: read.key, copy: None }
+        Self { relative, source, bytes: Some(read.bytes), hash, linkage, key: read.key, copy: None }
     }
 
     /// The name by which other libraries ask for this one.
     pub(crate) fn library_name(&self) -> String {
         let file_name = || self.relative.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        self.soname.clone().unwrap_or_else(file_name)
+        self.linkage.soname.clone().unwrap_or_else(file_name)
     }
 }
 
@@ -164,7 +174,7 @@ fn normal(path: &Path) -> Option<PathBuf> {
     Some(normal)
 }
 
-fn read_regular(path: &Path) -> Result<FileContent, LoadErrorKind> {
+pub(crate) fn read_regular(path: &Path) -> Result<FileContent, LoadErrorKind> {
     // A pipe that nobody writes to would hold up an open that may block.
     #[allow(clippy::cast_possible_wrap)]
     let flags = OFlags::NONBLOCK.bits() as i32;

@@ -35,12 +35,18 @@ mod error;
 mod first_sight;
 mod host;
 mod inspect;
+mod inspection;
 mod load;
+mod needs;
 mod siblings;
 
 pub use error::{Ending, LoadError, LoadErrorKind, Report, Stage};
 pub use first_sight::{FirstSight, answer_first_sight};
 pub use host::{BuildError, Host, HostBuilder, LoadLimits, OpenedSession, PluginInfo};
+pub use inspect::LibcFlavour;
+pub use inspection::{HostFacts, Inspection, LibraryStatus, NeededLibrary, inspect};
+/// What a plugin's file says of itself.
+pub use toolhost_abi::note::Metadata as PluginMetadata;
 pub use toolhost_core::{
     AgentToolResult, CallError, EndReason, PendingActionStore, ResolveAction, ResolveRequest, Session, SessionOptions,
     ToolDefinition,

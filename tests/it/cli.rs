@@ -4,6 +4,7 @@
 
 mod decisions;
 mod docs;
+mod inspect;
 mod journal;
 mod lists;
 mod output;

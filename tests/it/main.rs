@@ -18,6 +18,7 @@ mod files;
 mod first_sight;
 mod fixtures;
 mod flight;
+mod hostile;
 mod http_fetch;
 mod in_process;
 mod interface;

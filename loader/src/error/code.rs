@@ -23,6 +23,9 @@ impl LoadErrorKind {
             Self::OtherFamily { .. } => "TH0207",
             Self::PanicAborts { .. } => "TH0208",
             Self::NoEntry { .. } => "TH0209",
+            Self::MissingLibrary { .. } => "TH0210",
+            Self::NewerLibc { .. } => "TH0211",
+            Self::OtherLibc { .. } => "TH0212",
             Self::NotStaged { .. } => "TH0401",
             Self::SiblingClash { .. } => "TH0402",
             Self::OpenedInPlace { .. } => "TH0403",
@@ -66,6 +69,11 @@ impl LoadErrorKind {
                 "update this host, or build the plugin with an older toolhost-plugin-sdk"
             }
             Self::PanicAborts { .. } => "build it with `panic = \"unwind\"`, the default, in its profile",
+            Self::MissingLibrary { .. } => {
+                "install that library, or put it beside the plugin and link with `-rpath,$ORIGIN`"
+            }
+            Self::NewerLibc { .. } => "build the plugin on a system no newer than this one",
+            Self::OtherLibc { .. } => "build the plugin for this host's C library",
             Self::NotStaged { .. } => {
                 "make it a directory of this user alone, or choose another with --cache-dir (`HostBuilder::cache_dir`)"
             }

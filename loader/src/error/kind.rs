@@ -1,8 +1,10 @@
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use toolhost_core::RegisterError;
+
+use crate::LibcFlavour;
 
 /// What went wrong with a plugin, by the stage of its load.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -86,6 +88,30 @@ pub enum LoadErrorKind {
     NoEntry {
         /// The symbol.
         symbol: &'static str,
+    },
+    /// Inspect: a library that it needs is not on this system.
+    #[error("{} needs {library}, which cannot be found", needed_by.as_deref().unwrap_or(Path::new("it")).display())]
+    MissingLibrary {
+        /// The library that is missing.
+        library: String,
+        /// The library that needs it; none where the plugin itself does.
+        needed_by: Option<PathBuf>,
+    },
+    /// Inspect: linked with a newer C library than this system's.
+    #[error("it needs glibc {needed}, and this system has {found}")]
+    NewerLibc {
+        /// The version that it needs.
+        needed: String,
+        /// The system's version.
+        found: String,
+    },
+    /// Inspect: linked with another C library than this process.
+    #[error("it was built for {found}, and this host runs on {wanted}")]
+    OtherLibc {
+        /// The plugin's.
+        found: LibcFlavour,
+        /// The host's.
+        wanted: LibcFlavour,
     },
     /// Stage: no private copy could be made.
     #[error("no verified copy of it could be made in {}: {reason}", directory.display())]
