@@ -80,7 +80,7 @@ fn what_cannot_be_loaded_says_why_and_shows_what_is_known() {
     assert_eq!(fact(&stdout, "machine"), std::env::consts::ARCH);
 
     let object = json!({
-        "code": "TH0204", "path": path, "cause": "it is a shared library, but no toolhost plugin: it has no \
+        "code": "TH0204", "stage": "inspect", "path": path, "evidence": [], "cause": "it is a shared library, but no toolhost plugin: it has no \
         `.note.toolhost` note", "fix": "export the plugin with `export_plugin!` of toolhost-plugin-sdk"
     });
     let (code, stdout) = said(&home, &["inspect", "--json", path.to_str().unwrap()]);
