@@ -16,6 +16,7 @@ use crate::LoadErrorKind;
 use crate::cache::StatKey;
 use crate::discover::unreadable;
 use crate::inspect::{self, Linkage};
+use crate::trust::{Trust, place};
 
 /// Larger files are no plugins.
 const LARGEST: u64 = 1 << 30;
@@ -54,11 +55,12 @@ pub(crate) struct Part {
 }
 
 impl Bundle {
-    /// Reads and inspects a plugin and its siblings. Nothing of them runs.
-    pub(crate) fn read(path: &Path) -> Result<Self, LoadErrorKind> {
+    /// Reads and inspects a plugin and its siblings, all of them from places that this trust allows. Nothing of them
+    /// runs.
+    pub(crate) fn read(path: &Path, trust: Trust) -> Result<Self, LoadErrorKind> {
         let directory = path.parent().unwrap_or(Path::new("/"));
         let name = PathBuf::from(path.file_name().unwrap_or_default());
-        let read = read_regular(path)?;
+        let read = read_regular(path, trust)?;
         let inspected = inspect::plugin(&read.bytes)?;
         refuse_in_place(directory, &inspected.linkage)?;
         let mut needed = inspected.linkage.needed.clone();
@@ -74,7 +76,7 @@ impl Bundle {
                 absent.push(source);
                 continue;
             }
-            let read = read_regular(&source)?;
+            let read = read_regular(&source, trust)?;
             let linkage = inspect::library(&read.bytes).map_err(|kind| within(&source, &kind))?;
             refuse_in_place(directory, &linkage)?;
             needed.extend(linkage.needed.iter().cloned());
@@ -83,6 +85,22 @@ impl Bundle {
         }
         let fingerprint = fingerprint(&parts);
         Ok(Self { metadata: inspected.metadata, parts, fingerprint, needed, absent })
+    }
+
+    /// Whether a bundle that is known still is where this trust allows it to be, and the same.
+    pub(crate) fn is_still_there(&self, trust: Trust) -> Result<bool, LoadErrorKind> {
+        if trust != Trust::Owned {
+            return Ok(true);
+        }
+        for part in &self.parts {
+            place::check_way(&part.source)?;
+            let metadata = std::fs::metadata(&part.source).map_err(|error| unreadable(&error))?;
+            place::check_file(&part.source, &metadata)?;
+            if part.key != Some(StatKey::of(&metadata)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     pub(crate) fn without_bytes(&self) -> Self {
@@ -164,7 +182,10 @@ fn normal(path: &Path) -> Option<PathBuf> {
     Some(normal)
 }
 
-fn read_regular(path: &Path) -> Result<FileContent, LoadErrorKind> {
+fn read_regular(path: &Path, trust: Trust) -> Result<FileContent, LoadErrorKind> {
+    if trust == Trust::Owned {
+        place::check_way(path)?;
+    }
     // A pipe that nobody writes to would hold up an open that may block.
     #[allow(clippy::cast_possible_wrap)]
     let flags = OFlags::NONBLOCK.bits() as i32;
@@ -175,6 +196,10 @@ fn read_regular(path: &Path) -> Result<FileContent, LoadErrorKind> {
     if !metadata.is_file() {
         let what = if metadata.is_dir() { "a directory" } else { "a device, a pipe or a socket" };
         return Err(LoadErrorKind::NotALibrary { what: what.to_owned() });
+    }
+    if trust == Trust::Owned {
+        // Of the very file that is read, whatever is at its path by now.
+        place::check_file(path, &metadata)?;
     }
     if metadata.len() > LARGEST {
         let what = format!("a file of {} bytes, of which {LARGEST} are the most for a plugin", metadata.len());

@@ -35,13 +35,21 @@ mod error;
 mod first_sight;
 mod host;
 mod inspect;
+mod install;
 mod load;
 mod siblings;
+mod state;
+mod trust;
+mod unopened;
 
-pub use error::{Ending, LoadError, LoadErrorKind, Report, Stage};
+pub use error::{Ending, LoadError, LoadErrorKind, Report, Stage, UntrustedPlugin};
 pub use first_sight::{FirstSight, answer_first_sight};
 pub use host::{BuildError, Host, HostBuilder, LoadLimits, OpenedSession, PluginInfo};
+pub use install::{InstallError, Installation, InstalledFile, InstalledPlugin, Occupant, PluginDirectory, Removal};
+pub use state::StateError;
 pub use toolhost_core::{
     AgentToolResult, CallError, EndReason, PendingActionStore, ResolveAction, ResolveRequest, Session, SessionOptions,
     ToolDefinition,
 };
+pub use trust::{Block, BlockList, BlockTarget, NoTarget, PlaceProblem, Trust, TrustStore, TrustTarget, TrustedPlugin};
+pub use unopened::UnopenedPlugin;

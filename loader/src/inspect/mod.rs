@@ -5,6 +5,8 @@ mod kind;
 mod macho;
 mod note;
 
+pub(crate) use note::is_name;
+
 use object::FileKind;
 use toolhost_abi::note::{FAMILY, Metadata, SYMBOL};
 
