@@ -1,16 +1,19 @@
 //! The command-line host for native agent tools.
 
 mod args;
+mod block;
 mod call;
 mod config;
 mod error;
 mod example;
+mod install;
 mod journal;
 mod keyboard;
 mod list;
 mod load;
 mod log;
 mod output;
+mod places;
 mod plain;
 mod schema;
 mod screen;
@@ -18,6 +21,7 @@ mod services;
 mod show;
 mod signals;
 mod stdout;
+mod trust;
 
 use std::io;
 use std::num::NonZero;
@@ -74,6 +78,12 @@ fn run(output: Output) -> u8 {
             Command::Show(show) => show::run(show, &args.plugins, &output, &signals).await,
             Command::Call(call) => call::run(call, &args.plugins, &output, signals).await,
             Command::Journal(journal) => journal::run(journal.journal_dir.as_deref(), &output),
+            Command::Trust(trust) => trust::run(trust, &output, &signals).await,
+            Command::Untrust(untrust) => trust::untrust(untrust, &output),
+            Command::Block(block) => block::run(block, &output),
+            Command::Unblock(unblock) => block::unblock(unblock, &output),
+            Command::Install(install) => install::run(install, &output, &signals).await,
+            Command::Remove(remove) => install::remove(remove, &output, &signals).await,
             Command::FirstSight => Ok(first_sight()),
         };
         outcome.unwrap_or_else(|error| output.fail(&error))

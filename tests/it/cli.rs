@@ -4,6 +4,7 @@
 
 mod decisions;
 mod docs;
+mod install;
 mod journal;
 mod lists;
 mod output;
@@ -17,4 +18,5 @@ mod signals;
 mod statuses;
 mod support;
 mod terminal;
+mod trust;
 mod usage;
