@@ -1,17 +1,20 @@
 //! The command-line host for native agent tools.
 
 mod args;
+mod block;
 mod call;
 mod config;
 mod error;
 mod example;
 mod inspect;
+mod install;
 mod journal;
 mod keyboard;
 mod list;
 mod load;
 mod log;
 mod output;
+mod places;
 mod plain;
 mod schema;
 mod screen;
@@ -19,6 +22,7 @@ mod services;
 mod show;
 mod signals;
 mod stdout;
+mod trust;
 
 use std::io;
 use std::num::NonZero;
@@ -76,6 +80,12 @@ fn run(output: Output) -> u8 {
             Command::Call(call) => call::run(call, &args.plugins, &output, signals).await,
             Command::Inspect(inspect) => Ok(inspect::run(&inspect.file, &output)),
             Command::Journal(journal) => journal::run(journal.journal_dir.as_deref(), &output),
+            Command::Trust(trust) => trust::run(trust, &output, &signals).await,
+            Command::Untrust(untrust) => trust::untrust(untrust, &output),
+            Command::Block(block) => block::run(block, &output),
+            Command::Unblock(unblock) => block::unblock(unblock, &output),
+            Command::Install(install) => install::run(install, &output, &signals).await,
+            Command::Remove(remove) => install::remove(remove, &output, &signals).await,
             Command::FirstSight => Ok(first_sight()),
         };
         outcome.unwrap_or_else(|error| output.fail(&error))

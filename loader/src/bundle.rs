@@ -17,6 +17,7 @@ use crate::cache::StatKey;
 use crate::discover::unreadable;
 use crate::inspect::{self, Linkage};
 use crate::needs;
+use crate::trust::{Trust, place};
 
 /// Larger files are no plugins.
 const LARGEST: u64 = 1 << 30;
@@ -53,19 +54,20 @@ pub(crate) struct Part {
 }
 
 impl Bundle {
-    /// Reads and inspects a plugin and its siblings, and looks for what else it needs. Nothing of them runs.
-    pub(crate) fn read(path: &Path) -> Result<Self, LoadErrorKind> {
-        let read = read_regular(path)?;
+    /// Reads and inspects a plugin and its siblings, all of them from places that this trust allows, and looks for what
+    /// else it needs. Nothing of them runs.
+    pub(crate) fn read(path: &Path, trust: Trust) -> Result<Self, LoadErrorKind> {
+        let read = read_regular(path, trust)?;
         let inspected = inspect::plugin(&read.bytes)?;
         let name = PathBuf::from(path.file_name().unwrap_or_default());
         let plugin = Part::new(name, path.to_owned(), read, inspected.linkage);
-        let bundle = Self::gather(path, inspected.metadata, plugin)?;
+        let bundle = Self::gather(path, inspected.metadata, plugin, trust)?;
         needs::check(&bundle.parts)?;
         Ok(bundle)
     }
 
     /// A plugin that was inspected, together with its siblings, which are inspected now.
-    pub(crate) fn gather(path: &Path, metadata: Metadata, plugin: Part) -> Result<Self, LoadErrorKind> {
+    pub(crate) fn gather(path: &Path, metadata: Metadata, plugin: Part, trust: Trust) -> Result<Self, LoadErrorKind> {
         let directory = path.parent().unwrap_or(Path::new("/"));
         refuse_in_place(directory, &plugin.linkage)?;
         let mut absent = Vec::new();
@@ -80,7 +82,7 @@ impl Bundle {
                 absent.push(source);
                 continue;
             }
-            let read = read_regular(&source)?;
+            let read = read_regular(&source, trust)?;
             let linkage = inspect::library(&read.bytes).map_err(|kind| within(&source, &kind))?;
             refuse_in_place(directory, &linkage)?;
             waiting.extend(siblings(&relative, &linkage));
@@ -93,6 +95,22 @@ impl Bundle {
     /// The names of all libraries that its parts need.
     pub(crate) fn needed(&self) -> impl Iterator<Item = &String> {
         self.parts.iter().flat_map(|part| &part.linkage.needed)
+    }
+
+    /// Whether a bundle that is known still is where this trust allows it to be, and the same.
+    pub(crate) fn is_still_there(&self, trust: Trust) -> Result<bool, LoadErrorKind> {
+        if trust != Trust::Owned {
+            return Ok(true);
+        }
+        for part in &self.parts {
+            place::check_way(&part.source)?;
+            let metadata = std::fs::metadata(&part.source).map_err(|error| unreadable(&error))?;
+            place::check_file(&part.source, &metadata)?;
+            if part.key != Some(StatKey::of(&metadata)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     pub(crate) fn without_bytes(&self) -> Self {
@@ -174,7 +192,10 @@ fn normal(path: &Path) -> Option<PathBuf> {
     Some(normal)
 }
 
-pub(crate) fn read_regular(path: &Path) -> Result<FileContent, LoadErrorKind> {
+pub(crate) fn read_regular(path: &Path, trust: Trust) -> Result<FileContent, LoadErrorKind> {
+    if trust == Trust::Owned {
+        place::check_way(path)?;
+    }
     // A pipe that nobody writes to would hold up an open that may block.
     #[allow(clippy::cast_possible_wrap)]
     let flags = OFlags::NONBLOCK.bits() as i32;
@@ -185,6 +206,10 @@ pub(crate) fn read_regular(path: &Path) -> Result<FileContent, LoadErrorKind> {
     if !metadata.is_file() {
         let what = if metadata.is_dir() { "a directory" } else { "a device, a pipe or a socket" };
         return Err(LoadErrorKind::NotALibrary { what: what.to_owned() });
+    }
+    if trust == Trust::Owned {
+        // Of the very file that is read, whatever is at its path by now.
+        place::check_file(path, &metadata)?;
     }
     if metadata.len() > LARGEST {
         let what = format!("a file of {} bytes, of which {LARGEST} are the most for a plugin", metadata.len());

@@ -9,6 +9,7 @@ use toolhost_abi::note::{FAMILY, Metadata};
 use crate::bundle::{Bundle, FileContent, Part, read_regular};
 use crate::inspect::{self, Facts, GlibcVersion, LibcFlavour};
 use crate::needs::{self, Need, Place};
+use crate::trust::Trust;
 use crate::{LoadError, LoadErrorKind};
 
 /// What can be told of a file without running anything of it, and whether a host loads it.
@@ -136,7 +137,7 @@ pub fn inspect(path: impl AsRef<Path>) -> Inspection {
     let path = path.as_ref();
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut inspection = Inspection::of_nothing(path);
-    let verdict = match read_regular(&absolute) {
+    let verdict = match read_regular(&absolute, Trust::Given) {
         Ok(read) => inspection.fill(&absolute, read),
         Err(kind) => {
             if let LoadErrorKind::NotALibrary { what } = &kind {
@@ -190,7 +191,7 @@ impl Inspection {
         } else {
             self.size = std::fs::metadata(path).ok().map(|metadata| metadata.len());
         }
-        let gathered = looked.and_then(|metadata| Bundle::gather(path, metadata, alone.clone()));
+        let gathered = looked.and_then(|metadata| Bundle::gather(path, metadata, alone.clone(), Trust::Given));
         let parts = match &gathered {
             Ok(bundle) => {
                 self.fingerprint = Some(bundle.fingerprint.clone());

@@ -1,12 +1,12 @@
 //! A file's way through the stages, up to a plugin whose factory can be run.
 
 use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use once_cell::sync::OnceCell;
-use rustix::fs::stat;
 use serde_json::Value;
 use tokio::runtime::Handle;
 use toolhost_abi::linked::LinkedPlugin;
@@ -17,6 +17,7 @@ use crate::adapter::{Entry, PluginLog, open};
 use crate::bundle::{Bundle, sha256};
 use crate::cache::{Cache, Definitions, Index, clean};
 use crate::first_sight::{FirstSight, Look};
+use crate::trust::{Guard, Policy, Trust, depends_on_trust};
 use crate::{LoadError, LoadErrorKind, PluginInfo, discover, siblings};
 
 /// A plugin whose factory can be run.
@@ -24,6 +25,8 @@ pub(crate) struct Loaded {
     pub(crate) info: Arc<PluginInfo>,
     pub(crate) log: Arc<PluginLog>,
     pub(crate) config: Value,
+    /// Whether its code may still run.
+    pub(crate) guard: Arc<Guard>,
     /// What its tools said of themselves at an earlier start, where it is not opened before one of them is called.
     pub(crate) definitions: Option<Vec<ToolDefinition>>,
     entry: OnceCell<Entry>,
@@ -38,19 +41,28 @@ struct Late {
 }
 
 impl Loaded {
-    fn new(info: PluginInfo, config: Value) -> Self {
+    fn new(info: PluginInfo, guard: Guard, config: Value) -> Self {
         let log = Arc::new(PluginLog::new(&info.name));
-        Self { info: Arc::new(info), log, config, definitions: None, entry: OnceCell::new(), late: None }
+        let (info, guard) = (Arc::new(info), Arc::new(guard));
+        Self { info, log, config, guard, definitions: None, entry: OnceCell::new(), late: None }
     }
 
-    pub(crate) fn open(info: PluginInfo, config: Value, entry: Entry) -> Self {
-        Self { entry: OnceCell::with_value(entry), ..Self::new(info, config) }
+    pub(crate) fn open(info: PluginInfo, guard: Guard, config: Value, entry: Entry) -> Self {
+        Self { entry: OnceCell::with_value(entry), ..Self::new(info, guard, config) }
     }
 
-    pub(crate) fn linked(plugin: LinkedPlugin, configs: &HashMap<String, Value>) -> Self {
+    /// A linked plugin, unless its name or version is blocked.
+    pub(crate) fn linked(
+        plugin: LinkedPlugin,
+        policy: &Policy,
+        configs: &HashMap<String, Value>,
+    ) -> Result<Self, Box<LoadError>> {
         let info = PluginInfo::linked(&plugin);
+        let guard = policy
+            .guard(&info, Vec::new())
+            .map_err(|kind| Box::new(LoadError::new(&info.path, kind).with_evidence([info.evidence()])))?;
         let config = configs.get(&info.name).cloned().unwrap_or_default();
-        Self::open(info, config, Entry::Linked(plugin))
+        Ok(Self::open(info, guard, config, Entry::Linked(plugin)))
     }
 
     /// How its factory is reached. Opens the plugin where that was put off; may block.
@@ -76,7 +88,8 @@ impl Late {
         if self.cache.has(&self.bundle) {
             return Ok(self.bundle.clone());
         }
-        let bundle = Bundle::read(file)?;
+        // Wherever these very bytes come from, they were let in.
+        let bundle = Bundle::read(file, Trust::Given)?;
         match bundle.fingerprint == self.bundle.fingerprint {
             true => Ok(bundle),
             false => Err(LoadErrorKind::ChangedMeanwhile),
@@ -88,6 +101,7 @@ impl Late {
 pub(crate) struct Loading {
     pub(crate) cache: Cache,
     pub(crate) configs: HashMap<String, Value>,
+    pub(crate) policy: Policy,
     /// Opens no plugin whose tools are known before one of them is called.
     pub(crate) late: bool,
     pub(crate) first_sight: Option<(FirstSight, Handle)>,
@@ -100,25 +114,30 @@ pub(crate) fn definitions_key(config: &Value) -> String {
     sha256(format!("{} {config}", env!("CARGO_PKG_VERSION")).as_bytes())
 }
 
-/// Loads the plugins of these paths, in order.
-pub(crate) fn all(paths: &[PathBuf], loading: &Loading) -> (Vec<Loaded>, Vec<LoadError>) {
+/// Loads the plugins of these paths, in order, each as it is trusted.
+pub(crate) fn all(paths: &[(PathBuf, Trust)], loading: &Loading) -> (Vec<Loaded>, Vec<LoadError>) {
     let (mut plugins, mut errors, mut seen) = (Vec::new(), Vec::new(), Vec::new());
     let cache = &loading.cache;
     let mut index = Index::open(cache.root());
-    for path in paths {
+    for (path, trust) in paths {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
         let files = discover::plugin_files(&path).unwrap_or_else(|kind| {
             errors.push(LoadError::new(&path, kind));
             Vec::new()
         });
         for file in files {
-            // Links and repeated paths count once.
-            let identity = stat(&file).ok().map(|stat| (stat.st_dev, stat.st_ino));
-            if identity.is_some() && seen.contains(&identity) {
+            // Links and repeated paths count once, unless a path is trusted for another reason.
+            let identity = std::fs::metadata(&file).ok().map(|file| (file.dev(), file.ino()));
+            let known = |(other, refused): &(Option<(u64, u64)>, Option<Trust>)| {
+                *other == identity && refused.is_none_or(|refused| refused == *trust)
+            };
+            if identity.is_some() && seen.iter().any(known) {
                 continue;
             }
-            seen.push(identity);
-            match one(&file, &mut index, loading) {
+            let loaded = one(&file, *trust, &mut index, loading);
+            let refused = loaded.as_ref().err().filter(|error| depends_on_trust(&error.kind)).map(|_| *trust);
+            seen.push((identity, refused));
+            match loaded {
                 Ok(loaded) => plugins.push(loaded),
                 Err(error) => errors.push(*error),
             }
@@ -132,24 +151,75 @@ pub(crate) fn all(paths: &[PathBuf], loading: &Loading) -> (Vec<Loaded>, Vec<Loa
     (plugins, errors)
 }
 
-fn one(file: &Path, index: &mut Index, loading: &Loading) -> Result<Loaded, Box<LoadError>> {
-    let known = index.known(file);
+fn one(file: &Path, trust: Trust, index: &mut Index, loading: &Loading) -> Result<Loaded, Box<LoadError>> {
+    let unsafe_place = |kind| Box::new(LoadError::new(file, kind).with_evidence(size(file)));
+    let known = known(file, trust, index).map_err(unsafe_place)?;
     let is_known = known.is_some();
+    let (bundle, info) = match known {
+        Some(bundle) => {
+            let info = PluginInfo::new(file, bundle.fingerprint.clone(), bundle.metadata.clone());
+            (bundle, info)
+        }
+        None => inspect(file, trust)?,
+    };
+    let evidence = Evidence::new(&bundle, &info);
+    let failed = |kind| evidence.error(file, kind);
+    let guard = debug_span!("trust").in_scope(|| loading.policy.admit(&bundle, &info, trust)).map_err(failed)?;
+    Candidate { info, bundle, guard, is_known, index, loading }.load().map_err(failed)
+}
+
+/// What the index knows of a file that is where this trust allows it to be.
+fn known(file: &Path, trust: Trust, index: &Index) -> Result<Option<Bundle>, LoadErrorKind> {
+    match index.known(file) {
+        Some(bundle) if bundle.is_still_there(trust)? => Ok(Some(bundle)),
+        _ => Ok(None),
+    }
+}
+
+/// Reads a file and what it brings along; nothing of it runs.
+pub(crate) fn inspect(file: &Path, trust: Trust) -> Result<(Bundle, PluginInfo), Box<LoadError>> {
     // The spans are how a load's time is attributed to its stages.
     let bundle = debug_span!("inspect")
-        .in_scope(|| known.map_or_else(|| Bundle::read(file), Ok))
+        .in_scope(|| Bundle::read(file, trust))
         .map_err(|kind| Box::new(LoadError::new(file, kind).with_evidence(size(file))))?;
     let info = PluginInfo::new(file, bundle.fingerprint.clone(), bundle.metadata.clone());
-    let evidence = [info.evidence(), format!("SHA-256 {}", info.fingerprint)];
-    Candidate { info, bundle, is_known, index, loading }
-        .load()
-        .map_err(|kind| Box::new(LoadError::new(file, kind).with_evidence(evidence)))
+    Ok((bundle, info))
+}
+
+/// What was found out about a file, whatever becomes of it.
+pub(crate) struct Evidence {
+    plugin: [String; 2],
+    /// What a person who is to trust it wants to know besides.
+    content: Vec<String>,
+}
+
+impl Evidence {
+    pub(crate) fn new(bundle: &Bundle, info: &PluginInfo) -> Self {
+        let plugin = [info.evidence(), format!("SHA-256 {}", info.fingerprint)];
+        let libraries = bundle.parts[1..].iter().map(|part| format!("brings {}", part.relative.display()));
+        let tools = Some(bundle.metadata.tools.join(", ")).filter(|tools| !tools.is_empty());
+        let tools = tools.map(|tools| format!("declares the tools {tools}"));
+        Self { plugin, content: libraries.chain(tools).collect() }
+    }
+
+    pub(crate) fn error(&self, file: &Path, kind: LoadErrorKind) -> Box<LoadError> {
+        let more = match &kind {
+            LoadErrorKind::NotTrusted { .. } | LoadErrorKind::ChangedSinceTrusted { .. } => self.content.clone(),
+            LoadErrorKind::Blocked { block, .. } => {
+                let since = block.since.map(|since| format!(" since {since}")).unwrap_or_default();
+                vec![format!("blocked as {}{since}", block.target)]
+            }
+            _ => Vec::new(),
+        };
+        Box::new(LoadError::new(file, kind).with_evidence(self.plugin.iter().cloned().chain(more)))
+    }
 }
 
 /// A file that passed the inspection.
 struct Candidate<'a> {
     info: PluginInfo,
     bundle: Bundle,
+    guard: Guard,
     /// The index has it, so that it was not read again.
     is_known: bool,
     index: &'a mut Index,
@@ -169,16 +239,16 @@ impl Candidate<'_> {
         {
             definitions = self.look(&config, key, first_sight, runtime)?;
         }
-        let Self { info, mut bundle, index, loading, .. } = self;
+        let Self { info, mut bundle, guard, index, loading, .. } = self;
         let fits = index.fits(&bundle);
         if let Some(definitions) = definitions.filter(|_| loading.late) {
             debug!(plugin = info.name, path = %info.path.display(), "known, and not opened yet");
             let late = Late { bundle: bundle.without_bytes(), cache: loading.cache.clone(), fits };
-            return Ok(Loaded { definitions: Some(definitions), late: Some(late), ..Loaded::new(info, config) });
+            return Ok(Loaded { definitions: Some(definitions), late: Some(late), ..Loaded::new(info, guard, config) });
         }
         let entry = entry(&mut bundle, &loading.cache, fits)?;
         index.learn(&info.path, &bundle, true);
-        let loaded = Loaded::open(info, config, entry);
+        let loaded = Loaded::open(info, guard, config, entry);
         loaded.log_loaded();
         Ok(loaded)
     }

@@ -5,6 +5,7 @@
 mod decisions;
 mod docs;
 mod inspect;
+mod install;
 mod journal;
 mod lists;
 mod output;
@@ -18,4 +19,5 @@ mod signals;
 mod statuses;
 mod support;
 mod terminal;
+mod trust;
 mod usage;

@@ -44,6 +44,7 @@ mod support;
 mod surface;
 mod tokio_inside;
 mod tool_call;
+mod trust;
 mod turns;
 mod versions;
 mod word_count;

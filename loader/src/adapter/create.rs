@@ -14,8 +14,9 @@ use toolhost_protocol::{CreateRequest, JsonPath, PROTOCOL_VERSION};
 
 use super::tool::PluginTool;
 use super::{encode, failure, host};
+use crate::LoadErrorKind;
 use crate::load::Loaded;
-use crate::{LoadErrorKind, PluginInfo};
+use crate::trust::Guarded;
 
 /// Why a factory gave no tools.
 pub(crate) enum Failed {
@@ -50,8 +51,7 @@ pub(crate) async fn create(
     runtime: &Handle,
     limit: Duration,
 ) -> Result<Vec<Made>, Failed> {
-    let plugin = &loaded.info;
-    let host = host::object(session.downgrade(), plugin.clone(), loaded.log.clone());
+    let host = host::object(session.downgrade(), loaded);
     let request = encode(&request(loaded, session));
     let opening = loaded.clone();
     let opened = runtime.spawn_blocking(move || opening.entry().cloned()).await;
@@ -67,18 +67,22 @@ pub(crate) async fn create(
     // One that blocks for too long is left behind. The timer belongs to the given runtime, whichever executor awaits.
     let waiting = runtime.spawn(async move { tokio::time::timeout(limit, running).await });
     match waiting.await {
-        Ok(Ok(Ok(Ok(created)))) => tools(plugin, created),
+        Ok(Ok(Ok(Ok(created)))) => tools(loaded, created),
         Ok(Err(_elapsed)) | Ok(Ok(Ok(Err(_elapsed)))) => Err(Failed::TimedOut),
         Ok(Ok(Err(error))) | Err(error) => Err(Failed::Refused(Failure::new(error.to_string()))),
     }
 }
 
-fn tools(plugin: &Arc<PluginInfo>, created: Created) -> Result<Vec<Made>, Failed> {
+fn tools(loaded: &Loaded, created: Created) -> Result<Vec<Made>, Failed> {
+    let plugin = &loaded.info;
     let objects: RVec<ToolObject> = match created {
         RResult::ROk(objects) => objects,
         RResult::RErr(json) => return Err(Failed::Refused(failure(&plugin.name, &json))),
     };
-    let made = |object| PluginTool::new(plugin.clone(), object).map(|tool| Arc::new(tool) as Arc<dyn Tool>);
+    let made = |object| {
+        let tool = Guarded::new(object, loaded.guard.clone());
+        PluginTool::new(plugin.clone(), tool).map(|tool| Arc::new(tool) as Arc<dyn Tool>)
+    };
     Ok(objects.into_iter().map(made).collect())
 }
 

@@ -12,6 +12,8 @@ use toolhost_protocol::{PendingHead, PushReceipt};
 use super::log::PluginLog;
 use super::{answer, change, guarded};
 use crate::PluginInfo;
+use crate::load::Loaded;
+use crate::trust::{Guard, Guarded};
 
 /// The host as one plugin in one session sees it. It keeps neither alive: the session owns the plugin's tools, and
 /// those own this.
@@ -20,14 +22,17 @@ struct HostAdapter {
     session: WeakSession,
     plugin: Arc<PluginInfo>,
     log: Arc<PluginLog>,
+    guard: Arc<Guard>,
 }
 
-pub(super) fn object(session: WeakSession, plugin: Arc<PluginInfo>, log: Arc<PluginLog>) -> HostObject {
-    HostObject::from_value(HostAdapter { session, plugin, log }, TD_Opaque)
+pub(super) fn object(session: WeakSession, loaded: &Loaded) -> HostObject {
+    let (plugin, log, guard) = (loaded.info.clone(), loaded.log.clone(), loaded.guard.clone());
+    HostObject::from_value(HostAdapter { session, plugin, log, guard }, TD_Opaque)
 }
 
 impl HostAdapter {
     fn push(&self, call: u64, head: &[u8], change: ChangeObject) -> Result<PushReceipt, Failure> {
+        let change = Guarded::new(change, self.guard.clone());
         let head: PendingHead = serde_json::from_slice(head)
             .map_err(|error| Failure::new(format!("the pending action cannot be read: {error}")))?;
         let action = change::action(self.plugin.name.clone(), head, change);

@@ -9,19 +9,20 @@ use toolhost_protocol::{RenderRequest, ToolHints};
 
 use super::{call, decode, encode};
 use crate::PluginInfo;
+use crate::trust::Guarded;
 
 /// A plugin's tool as a tool of the session.
 pub(super) struct PluginTool {
     definition: ToolDefinition,
     origin: ToolOrigin,
     plugin: Arc<PluginInfo>,
-    tool: ToolObject,
+    tool: Guarded<ToolObject>,
     hints: ToolHints,
 }
 
 impl PluginTool {
     /// Reads the tool's definition.
-    pub(super) fn new(plugin: Arc<PluginInfo>, tool: ToolObject) -> Result<Self, String> {
+    pub(super) fn new(plugin: Arc<PluginInfo>, tool: Guarded<ToolObject>) -> Result<Self, String> {
         let said = tool.definition();
         let definition = definition(&said)?;
         // What cannot be read is as if it were not said.
@@ -52,6 +53,10 @@ impl Tool for PluginTool {
         &self.definition
     }
 
+    fn refusal(&self) -> Option<String> {
+        self.tool.guard().refusal()
+    }
+
     fn execute(&self, context: CallContext) -> BoxFuture<ToolOutcome> {
         let parameters = encode(context.parameters());
         let running = self.tool.execute(parameters, call::object(context));
@@ -60,7 +65,7 @@ impl Tool for PluginTool {
     }
 
     fn watches_session(&self) -> bool {
-        self.hints.watches_session
+        self.hints.watches_session && self.tool.guard().hit().is_none()
     }
 
     fn on_session(&self, step: SessionStep) -> BoxFuture<Result<(), Failure>> {
@@ -70,6 +75,9 @@ impl Tool for PluginTool {
     }
 
     fn render(&self, request: &RenderRequest) -> Result<Option<Vec<String>>, Failure> {
+        if self.tool.guard().hit().is_some() {
+            return Ok(None);
+        }
         decode(&self.plugin.name, self.tool.render(encode(request)))
     }
 
@@ -134,7 +142,8 @@ mod tests {
             rustc: String::new(),
             dynamic: false,
         };
-        let tool = PluginTool::new(Arc::new(plugin), ToolObject::from_value(notes, TD_Opaque)).unwrap();
+        let tool = Guarded::new(ToolObject::from_value(notes, TD_Opaque), Arc::default());
+        let tool = PluginTool::new(Arc::new(plugin), tool).unwrap();
         let session = Session::new(SessionOptions::new("test"), Handle::current());
         session.register(Arc::new(tool)).unwrap();
         session.step(SessionStep::Switch).await;

@@ -13,6 +13,7 @@ use super::{Host, Inner, LoadLimits};
 use crate::FirstSight;
 use crate::cache::Cache;
 use crate::load::{self, Loaded, Loading};
+use crate::trust::{Block, Blocks, Policy, Trust, TrustStore};
 
 /// Why no host could be made. What is wrong with a plugin is no reason: see [`Host::load_errors`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -38,7 +39,10 @@ pub enum BuildError {
 pub struct HostBuilder {
     runtime: Option<Handle>,
     linked: Vec<LinkedPlugin>,
-    plugins: Vec<PathBuf>,
+    plugins: Vec<(PathBuf, Trust)>,
+    blocks: Vec<Block>,
+    block_lists: Vec<PathBuf>,
+    trust_records: Vec<PathBuf>,
     services: Option<Arc<dyn HostServices>>,
     configs: HashMap<String, Value>,
     cache: Option<PathBuf>,
@@ -57,8 +61,35 @@ impl HostBuilder {
 
     /// A plugin's file, or a directory whose `.so` (`.dylib`) files are plugins. Naming it is trusting it: its code
     /// runs with this process's rights.
-    pub fn plugin(mut self, path: impl Into<PathBuf>) -> Self {
-        self.plugins.push(path.into());
+    pub fn plugin(self, path: impl Into<PathBuf>) -> Self {
+        self.plugin_trusted(path, Trust::Given)
+    }
+
+    /// A plugin's file, or a directory of them, loaded only where this trust allows it.
+    pub fn plugin_trusted(mut self, path: impl Into<PathBuf>, trust: Trust) -> Self {
+        self.plugins.push((path.into(), trust));
+        self
+    }
+
+    /// A record of trust, in which plugins with [`Trust::Recorded`] have to stand; may be given several times. See
+    /// [`TrustStore`] for what writes it.
+    pub fn trust_from(mut self, file: impl Into<PathBuf>) -> Self {
+        self.trust_records.push(file.into());
+        self
+    }
+
+    /// Something that is neither loaded nor called, whoever trusts it; a linked plugin neither.
+    pub fn block(mut self, block: Block) -> Self {
+        self.blocks.push(block);
+        self
+    }
+
+    /// A list of what is neither loaded nor called, whoever trusts it; may be given several times. It is read again
+    /// when its file changes: before each call, each step of a session and each resolve the file is looked at, and
+    /// where the plugin has become blocked, none of its code runs any more; what it staged is discarded. One that
+    /// cannot be read lets nothing be loaded. See [`BlockList`](crate::BlockList) for what writes it.
+    pub fn blocks_from(mut self, file: impl Into<PathBuf>) -> Self {
+        self.block_lists.push(file.into());
         self
     }
 
@@ -69,7 +100,7 @@ impl HostBuilder {
     }
 
     /// What plugins may ask of this program: to run programs, a person to ask. By default programs are refused, and
-    /// there is nobody to ask. A session's own [`services`](SessionOptions::services) come before these.
+    /// there is nobody to ask. A session's own [`services`](toolhost_core::SessionOptions::services) come before these.
     pub fn services(mut self, services: impl HostServices) -> Self {
         self.services = Some(Arc::new(services));
         self
@@ -121,20 +152,26 @@ impl HostBuilder {
             return Err(BuildError::NoTimer);
         }
         let configs = self.configs;
-        let linked = self.linked.into_iter().map(|plugin| Arc::new(Loaded::linked(plugin, &configs)));
-        let mut plugins: Vec<_> = linked.collect();
+        let records = self.trust_records.into_iter().map(TrustStore::new).collect();
+        let policy = Policy::new(records, Blocks::new(self.blocks, self.block_lists));
+        let (mut plugins, mut errors) = (Vec::new(), Vec::new());
+        for plugin in self.linked {
+            match Loaded::linked(plugin, &policy, &configs) {
+                Ok(plugin) => plugins.push(Arc::new(plugin)),
+                Err(error) => errors.push(*error),
+            }
+        }
         let mut known = None;
-        let mut errors = Vec::new();
         if !self.plugins.is_empty() {
             let cache = Cache::new(self.cache.or_else(default_cache).ok_or(BuildError::NoCacheDirectory)?);
             known = self.late.then(|| cache.root().to_owned());
             let first_sight = self.first_sight.map(|first_sight| (first_sight, runtime.clone()));
             let (late, factory_limit) = (self.late, self.limits.factory);
-            let (paths, loading) = (self.plugins, Loading { cache, configs, late, first_sight, factory_limit });
+            let (paths, loading) = (self.plugins, Loading { cache, configs, policy, late, first_sight, factory_limit });
             let loading = runtime.spawn_blocking(move || load::all(&paths, &loading));
             let (loaded, failed) = loading.await.map_err(|_| BuildError::RuntimeGone)?;
             plugins.extend(loaded.into_iter().map(Arc::new));
-            errors = failed;
+            errors.extend(failed);
         }
         let (services, limits) = (self.services, self.limits);
         Ok(Host { inner: Arc::new(Inner { runtime, plugins, errors, services, limits, known }) })
@@ -146,6 +183,9 @@ impl fmt::Debug for HostBuilder {
         f.debug_struct("HostBuilder")
             .field("linked", &self.linked)
             .field("plugins", &self.plugins)
+            .field("blocks", &self.blocks)
+            .field("block_lists", &self.block_lists)
+            .field("trust_records", &self.trust_records)
             .field("services", &self.services.is_some())
             .field("configs", &self.configs.keys())
             .field("cache", &self.cache)

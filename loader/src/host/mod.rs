@@ -14,6 +14,7 @@ use toolhost_core::{HostServices, Session, SessionOptions, SessionStep};
 use crate::adapter::{Failed, LatePlugin, Made, create};
 use crate::cache::{Definitions, Index};
 use crate::load::{Loaded, definitions_key};
+use crate::trust::blocked;
 use crate::{LoadError, LoadErrorKind};
 
 pub use builder::{BuildError, HostBuilder};
@@ -64,7 +65,7 @@ impl Host {
     }
 
     /// Opens a session: runs each plugin's factory once, in order, registers the tools that it makes, and tells them
-    /// that the session has started. The first tool of a name stays.
+    /// that the session has started. The first tool of a name stays. A plugin that has become blocked makes none.
     pub async fn session(&self, mut options: SessionOptions) -> OpenedSession {
         options.services = options.services.or_else(|| self.inner.services.clone());
         let session = Session::new(options, self.inner.runtime.clone());
@@ -85,6 +86,9 @@ impl Host {
         session: &Session,
         said: &mut Vec<(Arc<Loaded>, Definitions)>,
     ) -> Vec<LoadErrorKind> {
+        if let Some(hit) = plugin.guard.hit() {
+            return vec![blocked(&plugin.info, hit)];
+        }
         let name = || plugin.info.name.clone();
         let limit = self.inner.limits.factory;
         let late = LatePlugin::tools(plugin, session, &self.inner.runtime, limit);

@@ -11,6 +11,8 @@ mod properties;
 use std::fs::File;
 use std::path::Path;
 
+pub(crate) use note::is_name;
+
 use object::FileKind;
 use serde::{Deserialize, Serialize};
 use toolhost_abi::ABI_VERSION;
