@@ -5,7 +5,7 @@ use object::elf;
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 
 use super::dynamic::{Dynamic, FINI, INIT};
-use super::segments::within;
+use super::segments::{PAGE, within};
 use super::{Header, Image, Segment};
 use crate::LoadErrorKind;
 use crate::inspect::damaged;
@@ -20,8 +20,22 @@ pub(super) fn check(image: &Image<'_>, header: &Header) -> Result<usize, LoadErr
                 .ok_or_else(|| damaged(format!("section {at} lies beyond the end of the file")))?;
         }
         check_section(image, section).map_err(|what| damaged(format!("section {at} {what}")))?;
+        let name = sections.section_name(endian, section).unwrap_or_default();
+        let (address, size) = (section.sh_addr(endian), section.sh_size(endian));
+        if [&b".data"[..], b".bss"].contains(&name) && size > 0 && is_closed(image, address) {
+            return Err(damaged(format!("section {at} could not be written once the library is linked")));
+        }
     }
     Ok(sections.len())
+}
+
+/// Whether the page at this address can no longer be written once the library is linked.
+fn is_closed(image: &Image<'_>, address: u64) -> bool {
+    image.of_type(elf::PT_GNU_RELRO).any(|closed| {
+        let start = closed.p_vaddr(image.endian);
+        let end = start.saturating_add(closed.p_memsz(image.endian));
+        start <= address && address < end / PAGE * PAGE
+    })
 }
 
 fn check_section(image: &Image<'_>, section: &<Header as FileHeader>::SectionHeader) -> Result<(), &'static str> {

@@ -9,7 +9,7 @@ use crate::LoadErrorKind;
 use crate::inspect::damaged;
 
 /// The least page that a machine may have; a segment's own alignment is often larger.
-const PAGE: u64 = 0x1000;
+pub(super) const PAGE: u64 = 0x1000;
 /// Nothing asks for more thread-local memory, or a larger alignment of it; each thread would have to have it.
 const LARGEST_TLS: u64 = 1 << 28;
 const LARGEST_TLS_ALIGNMENT: u64 = 1 << 20;
@@ -143,8 +143,9 @@ fn check_relro(image: &Image<'_>, segment: &Segment) -> Result<(), &'static str>
     let (address, size) = (segment.p_vaddr(image.endian), segment.p_memsz(image.endian));
     let covers = |load: &&Load| {
         // Linkers round up its end, some beyond that of the data.
-        let end = load.end.next_multiple_of(segment.p_align(image.endian).clamp(PAGE, 1 << 16));
-        (load.start..=load.end).contains(&address) && address.checked_add(size).is_some_and(|last| last <= end)
+        let end = load.end.checked_next_multiple_of(segment.p_align(image.endian).clamp(PAGE, 1 << 16));
+        let last = address.checked_add(size);
+        (load.start..=load.end).contains(&address) && last.is_some_and(|last| end.is_some_and(|end| last <= end))
     };
     match image.loads.iter().find(covers) {
         _ if size == 0 => Ok(()),

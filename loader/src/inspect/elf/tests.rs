@@ -132,7 +132,9 @@ fn a_segment_that_cannot_be_mapped_is_refused() {
     assert_eq!(changed(elf::PT_DYNAMIC, ADDRESS, |address| address + 16), " is not where it is mapped");
     assert_eq!(changed(elf::PT_GNU_EH_FRAME, OFFSET, |offset| offset + 4), " is not where it is mapped");
     let beyond = " takes the right to write from more than there is";
-    assert_eq!(changed(elf::PT_GNU_RELRO, SIZE, |size| size + (1 << 30)), beyond);
+    assert_eq!(changed(elf::PT_GNU_RELRO, ADDRESS, |address| address + (1 << 40)), beyond);
+    let closed = " could not be written once the library is linked";
+    assert_eq!(changed(elf::PT_GNU_RELRO, SIZE, |size| size + (1 << 30)), closed);
     assert_eq!(changed(elf::PT_TLS, ALIGN, |_| 3), " asks for more thread-local memory than there can be");
 }
 
