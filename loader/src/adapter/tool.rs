@@ -11,6 +11,9 @@ use super::{call, decode, encode};
 use crate::PluginInfo;
 use crate::trust::Guarded;
 
+/// The code of the failure of a call whose plugin is blocked.
+const BLOCKED: &str = "blocked";
+
 /// A plugin's tool as a tool of the session.
 pub(super) struct PluginTool {
     definition: ToolDefinition,
@@ -58,6 +61,10 @@ impl Tool for PluginTool {
     }
 
     fn execute(&self, context: CallContext) -> BoxFuture<ToolOutcome> {
+        // The session has asked. Whatever may stand between it and this tool, no code of a blocked plugin is entered.
+        if let Some(refusal) = self.tool.guard().refusal() {
+            return Box::pin(std::future::ready(Err(Failure::new(refusal).with_code(BLOCKED))));
+        }
         let parameters = encode(context.parameters());
         let running = self.tool.execute(parameters, call::object(context));
         let plugin = self.plugin.clone();
