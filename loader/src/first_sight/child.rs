@@ -61,7 +61,7 @@ fn look(request: &Request) -> io::Result<Answer> {
     };
     let info = PluginInfo::new(&request.file.0, request.fingerprint.clone(), request.metadata.clone());
     let plugin = Arc::new(Loaded::open(info, Guard::default(), request.config.clone(), Entry::Library(root)));
-    let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let runtime = Builder::new_current_thread().enable_time().build()?;
     let session = Session::new(SessionOptions::new("first-sight"), runtime.handle().clone());
     let limit = Duration::from_millis(request.factory_ms);
     let made = runtime.block_on(create(&plugin, &session, runtime.handle(), limit));
