@@ -36,6 +36,7 @@ mod host;
 mod inspect;
 mod load;
 mod siblings;
+mod trust;
 
 pub use error::{LoadError, LoadErrorKind, Report, Stage};
 pub use host::{BuildError, Host, HostBuilder, LoadLimits, OpenedSession, PluginInfo};
@@ -43,3 +44,4 @@ pub use toolhost_core::{
     AgentToolResult, CallError, EndReason, PendingActionStore, ResolveAction, ResolveRequest, Session, SessionOptions,
     ToolDefinition,
 };
+pub use trust::Trust;
