@@ -35,11 +35,12 @@ mod error;
 mod host;
 mod inspect;
 mod load;
+mod names;
 mod siblings;
 mod trust;
 
 pub use error::{LoadError, LoadErrorKind, Report, Stage};
-pub use host::{BuildError, Host, HostBuilder, LoadLimits, OpenedSession, PluginInfo};
+pub use host::{BuildError, Host, HostBuilder, LoadLimits, OpenedSession, PluginInfo, Shadowed};
 pub use toolhost_core::{
     AgentToolResult, CallError, EndReason, PendingActionStore, ResolveAction, ResolveRequest, Session, SessionOptions,
     ToolDefinition,

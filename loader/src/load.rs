@@ -1,7 +1,7 @@
 //! A file's way through the stages, up to a plugin whose factory can be run.
 
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
 use std::sync::Arc;
 
 use once_cell::sync::OnceCell;
@@ -14,13 +14,18 @@ use tracing::{debug, debug_span};
 use crate::adapter::{Entry, PluginLog, open};
 use crate::bundle::{Bundle, sha256};
 use crate::cache::{Cache, Index, clean};
-use crate::{LoadError, LoadErrorKind, PluginInfo, discover, siblings};
+use crate::discover::{Place, ranked};
+use crate::names::ToolNames;
+use crate::{LoadError, LoadErrorKind, LoadLimits, PluginInfo, Shadowed, siblings};
 
 /// A plugin whose factory can be run.
 pub(crate) struct Loaded {
     pub(crate) info: Arc<PluginInfo>,
     pub(crate) log: Arc<PluginLog>,
     pub(crate) config: Value,
+    pub(crate) names: Arc<ToolNames>,
+    /// Of the place in which it was found; of a linked plugin 0.
+    rank: usize,
     /// What its tools said of themselves at an earlier start, where it is not opened before one of them is called.
     pub(crate) definitions: Option<Vec<ToolDefinition>>,
     entry: OnceCell<Entry>,
@@ -37,17 +42,12 @@ struct Late {
 impl Loaded {
     fn new(info: PluginInfo, config: Value) -> Self {
         let log = Arc::new(PluginLog::new(&info.name));
-        Self { info: Arc::new(info), log, config, definitions: None, entry: OnceCell::new(), late: None }
+        let (info, names, entry) = (Arc::new(info), Arc::default(), OnceCell::new());
+        Self { info, log, config, names, rank: 0, definitions: None, entry, late: None }
     }
 
     fn open(info: PluginInfo, config: Value, entry: Entry) -> Self {
         Self { entry: OnceCell::with_value(entry), ..Self::new(info, config) }
-    }
-
-    pub(crate) fn linked(plugin: LinkedPlugin, configs: &HashMap<String, Value>) -> Self {
-        let info = PluginInfo::linked(&plugin);
-        let config = configs.get(&info.name).cloned().unwrap_or_default();
-        Self::open(info, config, Entry::Linked(plugin))
     }
 
     /// How its factory is reached. Opens the plugin where that was put off; may block.
@@ -76,72 +76,134 @@ impl Late {
 
 /// How plugins are loaded.
 pub(crate) struct Loading {
-    pub(crate) cache: Cache,
     pub(crate) configs: HashMap<String, Value>,
+    /// The names of plugins that are left alone.
+    pub(crate) disabled: HashSet<String>,
+    pub(crate) limits: LoadLimits,
     /// Opens no plugin whose tools are known before one of them is called.
     pub(crate) late: bool,
 }
 
-/// By what the definitions of a plugin's tools are known, besides its bytes: they may depend on its settings, and on
-/// what this version of toolhost asks for.
-pub(crate) fn definitions_key(config: &Value) -> String {
-    sha256(format!("{} {config}", env!("CARGO_PKG_VERSION")).as_bytes())
+impl Loading {
+    fn config(&self, plugin: &str) -> Value {
+        self.configs.get(plugin).cloned().unwrap_or_default()
+    }
 }
 
-/// Loads the plugins of these paths, in order.
-pub(crate) fn all(paths: &[PathBuf], loading: &Loading) -> (Vec<Loaded>, Vec<LoadError>) {
-    let (mut plugins, mut errors, mut seen) = (Vec::new(), Vec::new(), Vec::new());
-    let cache = &loading.cache;
-    let mut index = Index::open(cache.root());
-    for path in paths {
-        let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-        let files = discover::plugin_files(&path).unwrap_or_else(|kind| {
-            errors.push(LoadError::new(&path, kind));
-            Vec::new()
-        });
-        for file in files {
-            // Links and repeated paths count once.
-            let identity = stat(&file).ok().map(|stat| (stat.st_dev, stat.st_ino));
-            if identity.is_some() && seen.contains(&identity) {
-                continue;
-            }
-            seen.push(identity);
-            match one(&file, &mut index, loading) {
-                Ok(loaded) => plugins.push(loaded),
-                Err(error) => errors.push(*error),
+/// By what the definitions of a plugin's tools are known, besides its bytes: they may depend on its settings, on what
+/// this version of toolhost asks for, and on what it lets through.
+pub(crate) fn definitions_key(config: &Value, limits: &LoadLimits) -> String {
+    let LoadLimits { tools, definition_bytes, .. } = limits;
+    sha256(format!("{} {tools} {definition_bytes} {config}", env!("CARGO_PKG_VERSION")).as_bytes())
+}
+
+/// What came of everything that was found.
+#[derive(Default)]
+pub(crate) struct Found {
+    pub(crate) plugins: Vec<Loaded>,
+    pub(crate) errors: Vec<LoadError>,
+    pub(crate) shadowed: Vec<Shadowed>,
+    pub(crate) disabled: Vec<PluginInfo>,
+}
+
+impl Found {
+    /// Takes in what is linked into the program.
+    pub(crate) fn add_linked(&mut self, plugin: LinkedPlugin, loading: &Loading) {
+        let info = PluginInfo::linked(&plugin);
+        if loading.disabled.contains(&info.name) {
+            return self.disabled.push(info);
+        }
+        let config = loading.config(&info.name);
+        self.plugins.push(Loaded::open(info, config, Entry::Linked(plugin)));
+    }
+
+    /// Loads the plugins of these places, in order.
+    pub(crate) fn add_all(&mut self, places: &[Place], cache: &Cache, loading: &Loading) {
+        let mut seen = HashSet::new();
+        let mut index = Index::open(cache.root());
+        for (rank, place) in ranked(places) {
+            let files = place.files().unwrap_or_else(|kind| {
+                let path = std::path::absolute(&place.path).unwrap_or_else(|_| place.path.clone());
+                self.errors.push(LoadError::new(&path, kind));
+                Vec::new()
+            });
+            for file in files {
+                // Links and repeated paths count once.
+                let is_new = stat(&file).map_or(true, |stat| seen.insert((stat.st_dev, stat.st_ino)));
+                if is_new && let Err(error) = self.add(&file, rank, &mut index, cache, loading) {
+                    self.errors.push(*error);
+                }
             }
         }
+        if index.has_learned() {
+            // Where there are new copies, there may be old ones.
+            clean(cache.root());
+        }
+        index.save();
     }
-    if index.has_learned() {
-        // Where there are new copies, there may be old ones.
-        clean(cache.root());
+
+    fn add(
+        &mut self,
+        file: &Path,
+        rank: usize,
+        index: &mut Index,
+        cache: &Cache,
+        loading: &Loading,
+    ) -> Result<(), Box<LoadError>> {
+        let known = index.known(file);
+        let is_known = known.is_some();
+        // The spans are how a load's time is attributed to its stages.
+        let bundle = debug_span!("inspect")
+            .in_scope(|| known.map_or_else(|| Bundle::read(file), Ok))
+            .map_err(|kind| Box::new(LoadError::new(file, kind).with_evidence(size(file))))?;
+        let info = PluginInfo::new(file, bundle.fingerprint.clone(), bundle.metadata.clone());
+        if loading.disabled.contains(&info.name) {
+            debug!(plugin = info.name, path = %file.display(), "disabled");
+            self.disabled.push(info);
+        } else if let Some(by) = self.before(&info, rank) {
+            debug!(plugin = info.name, path = %file.display(), by = %by.path.display(), "shadowed");
+            self.shadowed.push(Shadowed::new(info, &by));
+        } else {
+            let loaded = one(bundle, info, is_known, index, cache, loading)?;
+            self.plugins.push(Loaded { rank, ..loaded });
+        }
+        Ok(())
     }
-    index.save();
-    (plugins, errors)
+
+    /// The plugin that comes before this one: of the same content, or of the same name and from an earlier place. What
+    /// could not be loaded comes before nothing.
+    fn before(&self, plugin: &PluginInfo, rank: usize) -> Option<Arc<PluginInfo>> {
+        let comes_before = |loaded: &&Loaded| {
+            let other = &loaded.info;
+            other.fingerprint == plugin.fingerprint || (other.name == plugin.name && loaded.rank < rank)
+        };
+        self.plugins.iter().find(comes_before).map(|loaded| loaded.info.clone())
+    }
 }
 
-fn one(file: &Path, index: &mut Index, loading: &Loading) -> Result<Loaded, Box<LoadError>> {
-    let known = index.known(file);
-    let is_known = known.is_some();
-    // The spans are how a load's time is attributed to its stages.
-    let mut bundle = debug_span!("inspect")
-        .in_scope(|| known.map_or_else(|| Bundle::read(file), Ok))
-        .map_err(|kind| Box::new(LoadError::new(file, kind).with_evidence(size(file))))?;
-    let info = PluginInfo::new(file, bundle.fingerprint.clone(), bundle.metadata.clone());
-    let config = loading.configs.get(&info.name).cloned().unwrap_or_default();
-    let definitions = index.definitions(file, &definitions_key(&config)).filter(|_| is_known && loading.late);
-    if let Some(definitions) = definitions {
+fn one(
+    mut bundle: Bundle,
+    info: PluginInfo,
+    is_known: bool,
+    index: &mut Index,
+    cache: &Cache,
+    loading: &Loading,
+) -> Result<Loaded, Box<LoadError>> {
+    let file = info.path.clone();
+    let config = loading.config(&info.name);
+    let fits = index.fits(&bundle);
+    let definitions = index.definitions(&file, &definitions_key(&config, &loading.limits));
+    if let Some(definitions) = definitions.filter(|_| is_known && loading.late) {
         debug!(plugin = info.name, version = info.version, path = %file.display(), "known, and not opened yet");
         let definitions = Some(definitions.to_vec());
-        let late = Some(Late { fits: index.fits(&bundle), bundle, cache: loading.cache.clone() });
+        let late = Some(Late { fits, bundle, cache: cache.clone() });
         return Ok(Loaded { definitions, late, ..Loaded::new(info, config) });
     }
-    let fits = index.fits(&bundle);
-    let entry = entry(&mut bundle, &loading.cache, fits).map_err(|kind| {
+    let entry = entry(&mut bundle, cache, fits).map_err(|kind| {
         let hash = format!("SHA-256 {}", info.fingerprint);
-        Box::new(LoadError::new(file, kind).with_evidence([info.evidence(), hash]))
+        Box::new(LoadError::new(&file, kind).with_evidence([info.evidence(), hash]))
     })?;
-    index.learn(file, &bundle);
+    index.learn(&file, &bundle);
     debug!(plugin = info.name, version = info.version, path = %file.display(), fingerprint = info.fingerprint, "loaded");
     Ok(Loaded::open(info, config, entry))
 }

@@ -1,5 +1,4 @@
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::runtime::Handle;
 use toolhost_abi::abi_stable::std_types::{RResult, RVec};
@@ -15,7 +14,7 @@ use toolhost_protocol::{CreateRequest, JsonPath, PROTOCOL_VERSION};
 use super::tool::PluginTool;
 use super::{encode, failure, host};
 use crate::load::Loaded;
-use crate::{LoadErrorKind, PluginInfo};
+use crate::{LoadErrorKind, LoadLimits, PluginInfo};
 
 /// Why a factory gave no tools.
 pub(crate) enum Failed {
@@ -24,8 +23,8 @@ pub(crate) enum Failed {
     TimedOut,
 }
 
-/// A tool that can be registered, or why its definition cannot be used.
-pub(crate) type Made = Result<Arc<dyn Tool>, String>;
+/// A tool that can be registered, or why it cannot.
+pub(crate) type Made = Result<Arc<dyn Tool>, LoadErrorKind>;
 
 /// How a plugin's factory is reached.
 #[derive(Clone)]
@@ -48,10 +47,10 @@ pub(crate) async fn create(
     loaded: &Arc<Loaded>,
     session: &Session,
     runtime: &Handle,
-    limit: Duration,
+    limits: &LoadLimits,
 ) -> Result<Vec<Made>, Failed> {
-    let plugin = &loaded.info;
-    let host = host::object(session.downgrade(), plugin.clone(), loaded.log.clone());
+    let limit = limits.factory;
+    let host = host::object(session.downgrade(), loaded);
     let request = encode(&request(loaded, session));
     let opening = loaded.clone();
     let opened = runtime.spawn_blocking(move || opening.entry().cloned()).await;
@@ -67,19 +66,29 @@ pub(crate) async fn create(
     // One that blocks for too long is left behind. The timer belongs to the given runtime, whichever executor awaits.
     let waiting = runtime.spawn(async move { tokio::time::timeout(limit, running).await });
     match waiting.await {
-        Ok(Ok(Ok(Ok(created)))) => tools(plugin, created),
+        Ok(Ok(Ok(Ok(created)))) => tools(&loaded.info, created, limits),
         Ok(Err(_elapsed)) | Ok(Ok(Ok(Err(_elapsed)))) => Err(Failed::TimedOut),
         Ok(Ok(Err(error))) | Err(error) => Err(Failed::Refused(Failure::new(error.to_string()))),
     }
 }
 
-fn tools(plugin: &Arc<PluginInfo>, created: Created) -> Result<Vec<Made>, Failed> {
+/// The tools, of which none beyond the limit is even asked what it is.
+fn tools(plugin: &Arc<PluginInfo>, created: Created, limits: &LoadLimits) -> Result<Vec<Made>, Failed> {
     let objects: RVec<ToolObject> = match created {
         RResult::ROk(objects) => objects,
         RResult::RErr(json) => return Err(Failed::Refused(failure(&plugin.name, &json))),
     };
-    let made = |object| PluginTool::new(plugin.clone(), object).map(|tool| Arc::new(tool) as Arc<dyn Tool>);
-    Ok(objects.into_iter().map(made).collect())
+    let found = objects.len();
+    let made = |(index, object)| {
+        let tool = PluginTool::new(plugin.clone(), object, limits.definition_bytes);
+        tool.map(|tool| Arc::new(tool) as Arc<dyn Tool>).map_err(|unusable| unusable.of(plugin, index, limits))
+    };
+    let mut made: Vec<Made> = objects.into_iter().take(limits.tools).enumerate().map(made).collect();
+    if found > limits.tools {
+        let plugin = plugin.name.clone();
+        made.push(Err(LoadErrorKind::TooManyTools { plugin, found, limit: limits.tools }));
+    }
+    Ok(made)
 }
 
 fn request(loaded: &Loaded, session: &Session) -> CreateRequest {

@@ -12,6 +12,8 @@ use toolhost_protocol::{PendingHead, PushReceipt};
 use super::log::PluginLog;
 use super::{answer, change, guarded};
 use crate::PluginInfo;
+use crate::load::Loaded;
+use crate::names::ToolNames;
 
 /// The host as one plugin in one session sees it. It keeps neither alive: the session owns the plugin's tools, and
 /// those own this.
@@ -20,16 +22,19 @@ struct HostAdapter {
     session: WeakSession,
     plugin: Arc<PluginInfo>,
     log: Arc<PluginLog>,
+    names: Arc<ToolNames>,
 }
 
-pub(super) fn object(session: WeakSession, plugin: Arc<PluginInfo>, log: Arc<PluginLog>) -> HostObject {
-    HostObject::from_value(HostAdapter { session, plugin, log }, TD_Opaque)
+pub(super) fn object(session: WeakSession, plugin: &Loaded) -> HostObject {
+    let (log, names) = (plugin.log.clone(), plugin.names.clone());
+    HostObject::from_value(HostAdapter { session, plugin: plugin.info.clone(), log, names }, TD_Opaque)
 }
 
 impl HostAdapter {
     fn push(&self, call: u64, head: &[u8], change: ChangeObject) -> Result<PushReceipt, Failure> {
-        let head: PendingHead = serde_json::from_slice(head)
+        let mut head: PendingHead = serde_json::from_slice(head)
             .map_err(|error| Failure::new(format!("the pending action cannot be read: {error}")))?;
+        head.source_tool_name = head.source_tool_name.map(|own| self.names.in_host(own));
         let action = change::action(self.plugin.name.clone(), head, change);
         let id = self.session.push_pending_action(call, action).map_err(|error| Failure::new(error.to_string()))?;
         Ok(PushReceipt::new(id))

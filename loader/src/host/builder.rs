@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,7 +11,10 @@ use toolhost_core::HostServices;
 
 use super::{Host, Inner, LoadLimits};
 use crate::cache::Cache;
-use crate::load::{self, Loaded, Loading};
+use crate::discover::Place;
+use crate::load::{Found, Loading};
+use crate::names::Rename;
+use crate::{PluginInfo, Trust};
 
 /// Why no host could be made. What is wrong with a plugin is no reason: see [`Host::load_errors`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -37,7 +40,10 @@ pub enum BuildError {
 pub struct HostBuilder {
     runtime: Option<Handle>,
     linked: Vec<LinkedPlugin>,
-    plugins: Vec<PathBuf>,
+    places: Vec<Place>,
+    disabled: HashSet<String>,
+    reserved: HashSet<String>,
+    rename: Option<Rename>,
     services: Option<Arc<dyn HostServices>>,
     configs: HashMap<String, Value>,
     cache: Option<PathBuf>,
@@ -54,9 +60,46 @@ impl HostBuilder {
     }
 
     /// A plugin's file, or a directory whose `.so` (`.dylib`) files are plugins. Naming it is trusting it: its code
-    /// runs with this process's rights.
+    /// runs with this process's rights. It has to be there, and to hold a plugin.
+    ///
+    /// Of the paths that are named one after the other none comes before the others: plugins of one name from two of
+    /// them are both loaded, and each tool belongs to the first that has it.
     pub fn plugin(mut self, path: impl Into<PathBuf>) -> Self {
-        self.plugins.push(path.into());
+        self.places.push(Place { path: path.into(), trust: Trust::Given, named: true });
+        self
+    }
+
+    /// A directory in which plugins are looked for, with the reason to trust those in it. It need not be there, or hold
+    /// any.
+    ///
+    /// Directories come in the order in which they are given. A plugin whose name, or whose content, an earlier one has
+    /// is left alone, as a program is that comes later in `PATH`: see [`Host::shadowed`]. One that could not be loaded
+    /// stands in nobody's way.
+    pub fn plugin_dir(mut self, path: impl Into<PathBuf>, trust: Trust) -> Self {
+        self.places.push(Place { path: path.into(), trust, named: false });
+        self
+    }
+
+    /// Leaves plugins of this name alone, wherever they are found, linked ones too: none of their code runs. See
+    /// [`Host::disabled`].
+    pub fn disable(mut self, plugin: impl Into<String>) -> Self {
+        self.disabled.insert(plugin.into());
+        self
+    }
+
+    /// Names that no plugin's tool may have, besides `resolve`; one that has is left out, with an error.
+    pub fn reserve<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.reserved.extend(names.into_iter().map(Into::into));
+        self
+    }
+
+    /// Gives tools other names than their plugins do. The function is told the plugin and the plugin's own name for the
+    /// tool; it is asked once for each tool of a session, and answers the same each time.
+    ///
+    /// What it returns has to be a name, and can be reserved or taken, as any other. Models call the tool by it, and
+    /// events, pending actions and journals name it; the plugin, and what it logs, have its own.
+    pub fn rename_tools(mut self, rename: impl Fn(&PluginInfo, &str) -> String + Send + Sync + 'static) -> Self {
+        self.rename = Some(Arc::new(rename));
         self
     }
 
@@ -94,13 +137,13 @@ impl HostBuilder {
         self
     }
 
-    /// How long things may take.
+    /// How long things may take, and how much there may be of them.
     pub fn limits(mut self, limits: LoadLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Loads the plugins, in the order in which they were named; those of a directory by name, each real file once.
+    /// Loads the plugins, in the order in which they were given; those of a directory by name, each real file once.
     ///
     /// # Errors
     ///
@@ -111,22 +154,37 @@ impl HostBuilder {
         if !has_timer(&runtime) {
             return Err(BuildError::NoTimer);
         }
-        let configs = self.configs;
-        let linked = self.linked.into_iter().map(|plugin| Arc::new(Loaded::linked(plugin, &configs)));
-        let mut plugins: Vec<_> = linked.collect();
+        let loading =
+            Loading { configs: self.configs, disabled: self.disabled, limits: self.limits.clone(), late: self.late };
+        let mut found = Found::default();
+        for plugin in self.linked {
+            found.add_linked(plugin, &loading);
+        }
         let mut known = None;
-        let mut errors = Vec::new();
-        if !self.plugins.is_empty() {
+        if !self.places.is_empty() {
             let cache = Cache::new(self.cache.or_else(default_cache).ok_or(BuildError::NoCacheDirectory)?);
             known = self.late.then(|| cache.root().to_owned());
-            let (paths, loading) = (self.plugins, Loading { cache, configs, late: self.late });
-            let loading = runtime.spawn_blocking(move || load::all(&paths, &loading));
-            let (loaded, failed) = loading.await.map_err(|_| BuildError::RuntimeGone)?;
-            plugins.extend(loaded.into_iter().map(Arc::new));
-            errors = failed;
+            let places = self.places;
+            let work = move || {
+                found.add_all(&places, &cache, &loading);
+                found
+            };
+            found = runtime.spawn_blocking(work).await.map_err(|_| BuildError::RuntimeGone)?;
         }
-        let (services, limits) = (self.services, self.limits);
-        Ok(Host { inner: Arc::new(Inner { runtime, plugins, errors, services, limits, known }) })
+        let Found { plugins, errors, shadowed, disabled } = found;
+        let inner = Inner {
+            runtime,
+            plugins: plugins.into_iter().map(Arc::new).collect(),
+            errors,
+            shadowed,
+            disabled,
+            services: self.services,
+            reserved: self.reserved,
+            rename: self.rename,
+            limits: self.limits,
+            known,
+        };
+        Ok(Host { inner: Arc::new(inner) })
     }
 }
 
@@ -134,7 +192,10 @@ impl fmt::Debug for HostBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HostBuilder")
             .field("linked", &self.linked)
-            .field("plugins", &self.plugins)
+            .field("places", &self.places)
+            .field("disabled", &self.disabled)
+            .field("reserved", &self.reserved)
+            .field("renames", &self.rename.is_some())
             .field("services", &self.services.is_some())
             .field("configs", &self.configs.keys())
             .field("cache", &self.cache)
