@@ -11,12 +11,17 @@ mod list;
 mod load;
 mod log;
 mod output;
+mod paths;
 mod plain;
+mod project;
 mod schema;
 mod screen;
+mod search;
 mod services;
+mod settings;
 mod show;
 mod signals;
+mod similar;
 mod stdout;
 
 use std::io;
@@ -70,6 +75,7 @@ fn run(output: Output) -> u8 {
             Command::List(_) => list::run(&args.plugins, &output, &signals).await,
             Command::Show(show) => show::run(show, &args.plugins, &output, &signals).await,
             Command::Call(call) => call::run(call, &args.plugins, &output, signals).await,
+            Command::Config(_) => config::run(&args.plugins, &output),
             Command::Journal(journal) => journal::run(journal.journal_dir.as_deref(), &output),
         };
         outcome.unwrap_or_else(|error| output.fail(&error))

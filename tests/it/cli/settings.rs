@@ -51,7 +51,7 @@ fn settings_are_there_for_lists_too() {
     let error = json!({
         "code": "TH0701", "stage": "create", "path": asks, "cause": cause, "evidence": evidence, "fix": CORRECT
     });
-    ran.is_json(2, &json!({"tools": [], "errors": [error]}), "");
+    ran.is_json(2, &json!({"tools": [], "errors": [error], "shadowed": [], "disabled": []}), "");
     let (sdk, interface) = (env!("CARGO_PKG_VERSION"), toolhost_abi::ABI_VERSION);
     let plugin = format!("the plugin asks 0.1.0, built with SDK {sdk} (interface {interface}) and rustc ");
     assert!(evidence[0].as_str().unwrap().starts_with(&plugin), "{evidence}");
