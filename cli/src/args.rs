@@ -111,6 +111,9 @@ const SHOW_HELP: &str = "\
 Example:
   toolhost show batch_rename_preview --plugin ./plugins";
 
+/// The hidden command by which this program starts itself to look at a plugin.
+pub(crate) const FIRST_SIGHT: &str = "first-sight";
+
 /// Runs native agent tools, previews what they would change, and applies it when told to.
 #[derive(Debug, Parser)]
 #[command(name = "toolhost", version, after_help = AFTER_HELP, max_term_width = 100)]
@@ -156,6 +159,9 @@ pub(crate) enum Command {
     Config(Config),
     /// Show what became of the actions that calls staged
     Journal(Journal),
+    /// Looks at a new plugin for another process of this program
+    #[command(hide = true, name = FIRST_SIGHT)]
+    FirstSight,
 }
 
 impl Command {
@@ -166,6 +172,7 @@ impl Command {
             Self::Call(call) => call.json,
             Self::Config(config) => config.json,
             Self::Journal(journal) => journal.json,
+            Self::FirstSight => false,
         }
     }
 }

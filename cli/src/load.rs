@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use toolhost_core::ToolDefinition;
-use toolhost_loader::{Host, LoadError, LoadErrorKind, PluginInfo, Session, SessionOptions};
+use toolhost_loader::{FirstSight, Host, LoadError, LoadErrorKind, PluginInfo, Session, SessionOptions};
 use tracing::debug;
 
-use crate::args::Plugins;
+use crate::args::{FIRST_SIGHT, Plugins};
 use crate::config::Config;
 use crate::error::CliError;
 use crate::output::Output;
@@ -73,6 +73,9 @@ pub(crate) async fn load(
 async fn open(plugins: &Plugins, options: SessionOptions, config: Config) -> Result<Loaded, CliError> {
     let places = search::places(plugins, &config);
     let mut builder = search::add(&places, Host::builder().open_late(true).limits(config.limits()));
+    if let Ok(program) = std::env::current_exe() {
+        builder = builder.first_sight(FirstSight::new(program).arg(FIRST_SIGHT));
+    }
     if let Some(directory) = &plugins.cache_dir {
         builder = builder.cache_dir(directory);
     }

@@ -64,6 +64,9 @@ fn run(output: Output) -> u8 {
         Err(error) => return args::refuse(&error, output),
     };
     log_to_stderr(&output);
+    if let Command::FirstSight = args.command {
+        return first_sight();
+    }
     let output = output.json(args.command.json());
     let runtime = match runtime() {
         Ok(runtime) => runtime,
@@ -77,6 +80,7 @@ fn run(output: Output) -> u8 {
             Command::Call(call) => call::run(call, &args.plugins, &output, signals).await,
             Command::Config(_) => config::run(&args.plugins, &output),
             Command::Journal(journal) => journal::run(journal.journal_dir.as_deref(), &output),
+            Command::FirstSight => Ok(first_sight()),
         };
         outcome.unwrap_or_else(|error| output.fail(&error))
     });
@@ -86,6 +90,16 @@ fn run(output: Output) -> u8 {
     // of the program.
     runtime.shutdown_timeout(LAST_TASKS);
     code
+}
+
+fn first_sight() -> u8 {
+    match toolhost_loader::answer_first_sight() {
+        Ok(()) => error::OK,
+        Err(error) => {
+            eprintln!("error: no plugin was looked at: {error}");
+            error::USAGE
+        }
+    }
 }
 
 /// A runtime in which a tool that blocks one thread, and a clean-up that blocks another, leave threads for signals and

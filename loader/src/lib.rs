@@ -32,6 +32,7 @@ mod bundle;
 mod cache;
 mod discover;
 mod error;
+mod first_sight;
 mod host;
 mod inspect;
 mod load;
@@ -39,7 +40,8 @@ mod names;
 mod siblings;
 mod trust;
 
-pub use error::{LoadError, LoadErrorKind, Report, Stage};
+pub use error::{Ending, LoadError, LoadErrorKind, Report, Stage};
+pub use first_sight::{FirstSight, answer_first_sight};
 pub use host::{BuildError, Host, HostBuilder, LoadLimits, OpenedSession, PluginInfo, Shadowed};
 pub use toolhost_core::{
     AgentToolResult, CallError, EndReason, PendingActionStore, ResolveAction, ResolveRequest, Session, SessionOptions,

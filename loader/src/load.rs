@@ -7,14 +7,16 @@ use std::sync::Arc;
 use once_cell::sync::OnceCell;
 use rustix::fs::stat;
 use serde_json::Value;
+use tokio::runtime::Handle;
 use toolhost_abi::linked::LinkedPlugin;
 use toolhost_core::ToolDefinition;
 use tracing::{debug, debug_span};
 
 use crate::adapter::{Entry, PluginLog, open};
 use crate::bundle::{Bundle, sha256};
-use crate::cache::{Cache, Index, clean};
+use crate::cache::{Cache, Definitions, Index, clean};
 use crate::discover::{Place, ranked};
+use crate::first_sight::{FirstSight, Look};
 use crate::names::ToolNames;
 use crate::{LoadError, LoadErrorKind, LoadLimits, PluginInfo, Shadowed, siblings};
 
@@ -46,7 +48,7 @@ impl Loaded {
         Self { info, log, config, names, rank: 0, definitions: None, entry, late: None }
     }
 
-    fn open(info: PluginInfo, config: Value, entry: Entry) -> Self {
+    pub(crate) fn open(info: PluginInfo, config: Value, entry: Entry) -> Self {
         Self { entry: OnceCell::with_value(entry), ..Self::new(info, config) }
     }
 
@@ -55,8 +57,15 @@ impl Loaded {
         self.entry.get_or_try_init(|| {
             let Some(late) = &self.late else { return Err(LoadErrorKind::ChangedMeanwhile) };
             let mut bundle = late.bundle(&self.info.path)?;
-            entry(&mut bundle, &late.cache, late.fits)
+            let entry = entry(&mut bundle, &late.cache, late.fits)?;
+            self.log_loaded();
+            Ok(entry)
         })
+    }
+
+    fn log_loaded(&self) {
+        let PluginInfo { name, version, path, fingerprint, .. } = &*self.info;
+        debug!(plugin = name, version, path = %path.display(), fingerprint, "loaded");
     }
 }
 
@@ -74,20 +83,28 @@ impl Late {
     }
 }
 
-/// How plugins are loaded.
-pub(crate) struct Loading {
+/// What a host is told of plugins, wherever they come from.
+pub(crate) struct Given {
+    /// Their settings, by name.
     pub(crate) configs: HashMap<String, Value>,
-    /// The names of plugins that are left alone.
+    /// The names of those that are left alone.
     pub(crate) disabled: HashSet<String>,
     pub(crate) limits: LoadLimits,
-    /// Opens no plugin whose tools are known before one of them is called.
-    pub(crate) late: bool,
 }
 
-impl Loading {
+impl Given {
     fn config(&self, plugin: &str) -> Value {
         self.configs.get(plugin).cloned().unwrap_or_default()
     }
+}
+
+/// How plugins are loaded from files.
+pub(crate) struct Loading {
+    pub(crate) cache: Cache,
+    pub(crate) given: Given,
+    /// Opens no plugin whose tools are known before one of them is called.
+    pub(crate) late: bool,
+    pub(crate) first_sight: Option<(FirstSight, Handle)>,
 }
 
 /// By what the definitions of a plugin's tools are known, besides its bytes: they may depend on its settings, on what
@@ -108,18 +125,18 @@ pub(crate) struct Found {
 
 impl Found {
     /// Takes in what is linked into the program.
-    pub(crate) fn add_linked(&mut self, plugin: LinkedPlugin, loading: &Loading) {
+    pub(crate) fn add_linked(&mut self, plugin: LinkedPlugin, given: &Given) {
         let info = PluginInfo::linked(&plugin);
-        if loading.disabled.contains(&info.name) {
+        if given.disabled.contains(&info.name) {
             return self.disabled.push(info);
         }
-        let config = loading.config(&info.name);
+        let config = given.config(&info.name);
         self.plugins.push(Loaded::open(info, config, Entry::Linked(plugin)));
     }
 
     /// Loads the plugins of these places, in order.
-    pub(crate) fn add_all(&mut self, places: &[Place], cache: &Cache, loading: &Loading) {
-        let mut seen = HashSet::new();
+    pub(crate) fn add_all(&mut self, places: &[Place], loading: &Loading) {
+        let (cache, mut seen) = (&loading.cache, HashSet::new());
         let mut index = Index::open(cache.root());
         for (rank, place) in ranked(places) {
             let files = place.files().unwrap_or_else(|kind| {
@@ -130,7 +147,7 @@ impl Found {
             for file in files {
                 // Links and repeated paths count once.
                 let is_new = stat(&file).map_or(true, |stat| seen.insert((stat.st_dev, stat.st_ino)));
-                if is_new && let Err(error) = self.add(&file, rank, &mut index, cache, loading) {
+                if is_new && let Err(error) = self.add(&file, rank, &mut index, loading) {
                     self.errors.push(*error);
                 }
             }
@@ -142,14 +159,7 @@ impl Found {
         index.save();
     }
 
-    fn add(
-        &mut self,
-        file: &Path,
-        rank: usize,
-        index: &mut Index,
-        cache: &Cache,
-        loading: &Loading,
-    ) -> Result<(), Box<LoadError>> {
+    fn add(&mut self, file: &Path, rank: usize, index: &mut Index, loading: &Loading) -> Result<(), Box<LoadError>> {
         let known = index.known(file);
         let is_known = known.is_some();
         // The spans are how a load's time is attributed to its stages.
@@ -157,14 +167,17 @@ impl Found {
             .in_scope(|| known.map_or_else(|| Bundle::read(file), Ok))
             .map_err(|kind| Box::new(LoadError::new(file, kind).with_evidence(size(file))))?;
         let info = PluginInfo::new(file, bundle.fingerprint.clone(), bundle.metadata.clone());
-        if loading.disabled.contains(&info.name) {
+        if loading.given.disabled.contains(&info.name) {
             debug!(plugin = info.name, path = %file.display(), "disabled");
             self.disabled.push(info);
         } else if let Some(by) = self.before(&info, rank) {
             debug!(plugin = info.name, path = %file.display(), by = %by.path.display(), "shadowed");
             self.shadowed.push(Shadowed::new(info, &by));
         } else {
-            let loaded = one(bundle, info, is_known, index, cache, loading)?;
+            let evidence = [info.evidence(), format!("SHA-256 {}", info.fingerprint)];
+            let candidate = Candidate { info, bundle, is_known, index, loading };
+            let failed = |kind| Box::new(LoadError::new(file, kind).with_evidence(evidence));
+            let loaded = candidate.load().map_err(failed)?;
             self.plugins.push(Loaded { rank, ..loaded });
         }
         Ok(())
@@ -181,31 +194,72 @@ impl Found {
     }
 }
 
-fn one(
-    mut bundle: Bundle,
+/// A file that passed the inspection.
+struct Candidate<'a> {
     info: PluginInfo,
+    bundle: Bundle,
+    /// The index has it, so that it was not read again.
     is_known: bool,
-    index: &mut Index,
-    cache: &Cache,
-    loading: &Loading,
-) -> Result<Loaded, Box<LoadError>> {
-    let file = info.path.clone();
-    let config = loading.config(&info.name);
-    let fits = index.fits(&bundle);
-    let definitions = index.definitions(&file, &definitions_key(&config, &loading.limits));
-    if let Some(definitions) = definitions.filter(|_| is_known && loading.late) {
-        debug!(plugin = info.name, version = info.version, path = %file.display(), "known, and not opened yet");
-        let definitions = Some(definitions.to_vec());
-        let late = Some(Late { fits, bundle, cache: cache.clone() });
-        return Ok(Loaded { definitions, late, ..Loaded::new(info, config) });
+    index: &'a mut Index,
+    loading: &'a Loading,
+}
+
+impl Candidate<'_> {
+    fn load(mut self) -> Result<Loaded, LoadErrorKind> {
+        let given = &self.loading.given;
+        let config = given.config(&self.info.name);
+        let key = definitions_key(&config, &given.limits);
+        let mut definitions = None;
+        if self.is_known {
+            definitions = self.index.definitions(&self.info.path, &key).map(<[_]>::to_vec);
+        }
+        if let Some((first_sight, runtime)) = &self.loading.first_sight
+            && !(self.is_known && self.index.was_looked_at(&self.bundle))
+        {
+            definitions = self.look(&config, key, first_sight, runtime)?;
+        }
+        let Self { info, mut bundle, index, loading, .. } = self;
+        let fits = index.fits(&bundle);
+        if let Some(definitions) = definitions.filter(|_| loading.late) {
+            debug!(plugin = info.name, path = %info.path.display(), "known, and not opened yet");
+            let late = Late { bundle: bundle.without_bytes(), cache: loading.cache.clone(), fits };
+            return Ok(Loaded { definitions: Some(definitions), late: Some(late), ..Loaded::new(info, config) });
+        }
+        let entry = entry(&mut bundle, &loading.cache, fits)?;
+        index.learn(&info.path, &bundle, true);
+        let loaded = Loaded::open(info, config, entry);
+        loaded.log_loaded();
+        Ok(loaded)
     }
-    let entry = entry(&mut bundle, cache, fits).map_err(|kind| {
-        let hash = format!("SHA-256 {}", info.fingerprint);
-        Box::new(LoadError::new(&file, kind).with_evidence([info.evidence(), hash]))
-    })?;
-    index.learn(&file, &bundle);
-    debug!(plugin = info.name, version = info.version, path = %file.display(), fingerprint = info.fingerprint, "loaded");
-    Ok(Loaded::open(info, config, entry))
+
+    /// Lets another process open it first. What that says of the tools holds for later.
+    fn look(
+        &mut self,
+        config: &Value,
+        key: String,
+        first_sight: &FirstSight,
+        runtime: &Handle,
+    ) -> Result<Option<Vec<ToolDefinition>>, LoadErrorKind> {
+        let staged = debug_span!("stage").in_scope(|| self.loading.cache.stage(&mut self.bundle))?;
+        let look = Look {
+            info: &self.info,
+            bundle: &self.bundle,
+            copy: staged.path(),
+            config,
+            limits: &self.loading.given.limits,
+        };
+        let looked = debug_span!("first_sight").in_scope(|| look.take(first_sight, runtime))?;
+        let file = &self.info.path;
+        self.index.learn(file, &self.bundle, false);
+        self.index.learn_look(file);
+        let tools = looked.filter(|_| !self.info.dynamic);
+        if let Some(tools) = &tools {
+            let said = Definitions { key, tools: tools.clone() };
+            self.index.learn_definitions(file, &self.info.fingerprint, said);
+        }
+        // What might have changed unseen is not to be opened late, as if it were known.
+        Ok(tools.filter(|_| self.bundle.parts.iter().all(|part| part.copy.is_some())))
+    }
 }
 
 /// From the inspected bytes to the plugin's root.

@@ -16,6 +16,7 @@ mod ends;
 mod errors;
 mod factories;
 mod files;
+mod first_sight;
 mod fixtures;
 mod flight;
 mod http_fetch;

@@ -53,6 +53,8 @@ fixtures! {
     Factory = "factory",
     /// A factory that returns every form that a factory may return.
     Forms = "forms",
+    /// Ends its process as its settings say.
+    Hostile = "hostile",
     /// What every release carries for the hosts of later ones.
     Lasting = "lasting",
     /// Built for an imagined next version of the interface.
@@ -85,6 +87,8 @@ fixtures! {
     Sibling = "sibling",
     /// Stages what its parameters say, which end as their parameters say.
     Stage = "stage",
+    /// Ends its process as soon as it is opened.
+    Stillborn = "stillborn",
     /// Everything that a tool can say of itself.
     Surface = "surface",
 }

@@ -105,3 +105,11 @@ pub struct Caller {
     /// The request to stop the call; one that is never made, where none is running.
     pub cancellation: Cancellation,
 }
+
+impl Caller {
+    /// A program that asks on a plugin's behalf outside of every session, such as to look at it.
+    pub fn outside_of_sessions(plugin: impl Into<String>, cwd: impl Into<PathBuf>) -> Self {
+        let (plugin, cwd) = (plugin.into(), cwd.into());
+        Self { plugin, tool: None, call: None, session: String::new(), cwd, cancellation: Cancellation::new() }
+    }
+}

@@ -24,6 +24,11 @@ pub(crate) struct Staged {
 }
 
 impl Staged {
+    /// A copy that another process has verified and keeps.
+    pub(crate) fn at(path: PathBuf) -> Self {
+        Self { path, _memory: None }
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

@@ -49,6 +49,9 @@ struct Entry {
     /// The program, in the very build, that found the plugin's interface laid out as its own.
     #[serde(default)]
     fits: Option<StatKey>,
+    /// Another process opened these bytes and lived.
+    #[serde(default)]
+    looked_at: bool,
     /// What its tools said of themselves, the latest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     definitions: Vec<Definitions>,
@@ -59,6 +62,12 @@ struct Entry {
 pub(crate) struct Definitions {
     pub(crate) key: String,
     pub(crate) tools: Vec<ToolDefinition>,
+}
+
+impl Entry {
+    fn new(bundle: Bundle) -> Self {
+        Self { bundle, fits: None, looked_at: false, definitions: Vec::new() }
+    }
 }
 
 impl Index {
@@ -85,8 +94,9 @@ impl Index {
         self.content.files.values().any(|entry| fits(entry) && entry.fits.as_ref() == Some(program))
     }
 
-    /// Remembers a file whose plugin was opened, unless a change of it might not show.
-    pub(crate) fn learn(&mut self, file: &Path, bundle: &Bundle) {
+    /// Remembers a file whose plugin was verified, and found to fit where it was opened here, unless a change of it might
+    /// not show.
+    pub(crate) fn learn(&mut self, file: &Path, bundle: &Bundle, fits: bool) {
         let is_known = |part: &Part| part.key.is_some() && part.copy.is_some();
         // JSON has no other text than UTF-8.
         let paths = bundle.parts.iter().flat_map(|part| [&*part.relative, &*part.source]);
@@ -99,10 +109,26 @@ impl Index {
         let before = self.learned.get(file).or_else(|| self.content.files.get(file));
         // What tools say holds for the same bytes, wherever they lie.
         let same = before.filter(|before| before.bundle.fingerprint == bundle.fingerprint);
-        let definitions = same.map(|before| before.definitions.clone()).unwrap_or_default();
-        let entry = Entry { bundle, fits: program().cloned(), definitions };
+        let mut entry = same.cloned().unwrap_or_else(|| Entry::new(bundle.clone()));
+        entry.bundle = bundle;
+        if fits {
+            entry.fits = program().cloned();
+        }
         if before != Some(&entry) {
             self.learned.insert(file.to_owned(), entry);
+        }
+    }
+
+    /// Whether another process has opened these very bytes, and lived.
+    pub(crate) fn was_looked_at(&self, bundle: &Bundle) -> bool {
+        let entries = self.learned.values().chain(self.content.files.values());
+        entries.filter(|entry| entry.looked_at).any(|entry| entry.bundle.fingerprint == bundle.fingerprint)
+    }
+
+    /// Remembers that another process has opened a file that was just learned, and lived.
+    pub(crate) fn learn_look(&mut self, file: &Path) {
+        if let Some(before) = self.learned.get(file).or_else(|| self.content.files.get(file)).cloned() {
+            self.learned.insert(file.to_owned(), Entry { looked_at: true, ..before });
         }
     }
 

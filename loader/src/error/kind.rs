@@ -1,4 +1,6 @@
+use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use toolhost_core::RegisterError;
 
@@ -122,6 +124,22 @@ pub enum LoadErrorKind {
     /// Stage: it was not opened at the start, and is no longer what it was then.
     #[error("it has changed since this host looked at it, and the copy of what it was is gone")]
     ChangedMeanwhile,
+    /// Open: no process could be started to look at it.
+    #[error("no process could be started to look at it: {reason}")]
+    NotLookedAt {
+        /// The reason.
+        reason: String,
+    },
+    /// Open: it ended the process that looked at it.
+    #[error("`{plugin}` was opened in a process of its own, and {ending}{}", said.as_ref().map_or_else(String::new, |said| format!("; it said last: {said}")))]
+    EndsProcess {
+        /// The plugin's name.
+        plugin: String,
+        /// How the process ended.
+        ending: Ending,
+        /// The last line of what it wrote on standard error.
+        said: Option<String>,
+    },
     /// Open: the system's loader refused it.
     #[error("the system cannot open it: {reason}")]
     NotOpened {
@@ -166,7 +184,7 @@ pub enum LoadErrorKind {
         /// The plugin's name.
         plugin: String,
         /// How long it was waited for.
-        limit: std::time::Duration,
+        limit: Duration,
     },
     /// Create: a tool's definition cannot be read.
     #[error("tool number {} of `{plugin}` has a definition that cannot be read: {reason}", index + 1)]
@@ -211,4 +229,39 @@ pub enum LoadErrorKind {
         #[source]
         reason: RegisterError,
     },
+}
+
+/// How a plugin ended a process that was there for it alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Ending {
+    /// By a signal: it crashed, or killed its process.
+    Signal {
+        /// The signal.
+        number: i32,
+        /// The signal's name, such as `SIGSEGV`.
+        name: Option<&'static str>,
+    },
+    /// By ending it on purpose.
+    Exit {
+        /// The process's exit code.
+        code: i32,
+    },
+    /// Not at all.
+    Hang {
+        /// How long it was waited for.
+        limit: Duration,
+    },
+}
+
+/// The end of a sentence that names the process, such as `that crashed (SIGSEGV)`.
+impl fmt::Display for Ending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Signal { name: Some(name), .. } => write!(f, "that crashed ({name})"),
+            Self::Signal { number, name: None } => write!(f, "that was ended by signal {number}"),
+            Self::Exit { code } => write!(f, "it ended that with exit code {code}"),
+            Self::Hang { limit } => write!(f, "that did not come to an end within {} s", limit.as_secs_f64()),
+        }
+    }
 }

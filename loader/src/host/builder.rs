@@ -12,9 +12,9 @@ use toolhost_core::HostServices;
 use super::{Host, Inner, LoadLimits};
 use crate::cache::Cache;
 use crate::discover::Place;
-use crate::load::{Found, Loading};
+use crate::load::{Found, Given, Loading};
 use crate::names::Rename;
-use crate::{PluginInfo, Trust};
+use crate::{FirstSight, PluginInfo, Trust};
 
 /// Why no host could be made. What is wrong with a plugin is no reason: see [`Host::load_errors`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -48,6 +48,7 @@ pub struct HostBuilder {
     configs: HashMap<String, Value>,
     cache: Option<PathBuf>,
     late: bool,
+    first_sight: Option<FirstSight>,
     limits: LoadLimits,
 }
 
@@ -137,6 +138,13 @@ impl HostBuilder {
         self
     }
 
+    /// Looks at the code of new plugins in a child process first. One that ends it, or hangs there, is not loaded. Off by
+    /// default: a plugin that crashes takes this process with it.
+    pub fn first_sight(mut self, first_sight: FirstSight) -> Self {
+        self.first_sight = Some(first_sight);
+        self
+    }
+
     /// How long things may take, and how much there may be of them.
     pub fn limits(mut self, limits: LoadLimits) -> Self {
         self.limits = limits;
@@ -154,19 +162,19 @@ impl HostBuilder {
         if !has_timer(&runtime) {
             return Err(BuildError::NoTimer);
         }
-        let loading =
-            Loading { configs: self.configs, disabled: self.disabled, limits: self.limits.clone(), late: self.late };
+        let given = Given { configs: self.configs, disabled: self.disabled, limits: self.limits.clone() };
         let mut found = Found::default();
         for plugin in self.linked {
-            found.add_linked(plugin, &loading);
+            found.add_linked(plugin, &given);
         }
         let mut known = None;
         if !self.places.is_empty() {
             let cache = Cache::new(self.cache.or_else(default_cache).ok_or(BuildError::NoCacheDirectory)?);
             known = self.late.then(|| cache.root().to_owned());
-            let places = self.places;
+            let first_sight = self.first_sight.map(|first_sight| (first_sight, runtime.clone()));
+            let (places, loading) = (self.places, Loading { cache, given, late: self.late, first_sight });
             let work = move || {
-                found.add_all(&places, &cache, &loading);
+                found.add_all(&places, &loading);
                 found
             };
             found = runtime.spawn_blocking(work).await.map_err(|_| BuildError::RuntimeGone)?;
@@ -200,6 +208,7 @@ impl fmt::Debug for HostBuilder {
             .field("configs", &self.configs.keys())
             .field("cache", &self.cache)
             .field("open_late", &self.late)
+            .field("first_sight", &self.first_sight)
             .field("limits", &self.limits)
             .finish_non_exhaustive()
     }

@@ -154,8 +154,8 @@ fn copies_of_plugins_are_kept_where_they_are_told() {
     home.start(command).end().is(0, "staged\n", "");
     assert_eq!(home.names(), ["by variable", "copies é"]);
     home.echo(&stage, &[]).is(0, ECHOED, "");
-    let copies = fs::read_dir(home.path("cache/toolhost/plugins")).unwrap();
-    assert_eq!(copies.count(), 1);
+    let entries = fs::read_dir(home.path("cache/toolhost/plugins")).unwrap();
+    assert_eq!(entries.filter(|entry| entry.as_ref().unwrap().path().is_dir()).count(), 1);
     let mode = fs::metadata(home.path("cache/toolhost/plugins")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
 }
@@ -185,4 +185,18 @@ fn a_read_only_cache_still_serves_what_it_has() {
         refused(&home, &plugin(Fixture::Second), &["--cache-dir", "copies"], "no-tools", &message, CACHE);
     }
     mode(0o700);
+}
+
+#[test]
+fn what_ends_its_process_is_a_line_beside_the_others() {
+    let (stillborn, second) = (plugin(Fixture::Stillborn), plugin(Fixture::Second));
+    let home = Home::new();
+    let ran = home.run(["list", "--plugin", stillborn.to_str().unwrap(), "--plugin", second.to_str().unwrap()]);
+    let warning = format!(
+        "warning: {}: `stillborn` was opened in a process of its own, and that crashed (SIGABRT); ask the plugin's \
+         author; it would have ended this host in the same way (TH0502)\n",
+        stillborn.display()
+    );
+    assert_eq!((ran.code(), &*ran.stderr), (0, &*warning));
+    assert!(ran.stdout.contains("\nsecond  Second "), "{}", ran.stdout);
 }

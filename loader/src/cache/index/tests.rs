@@ -59,7 +59,7 @@ impl Known {
 
     fn learn(&self) {
         let mut index = Index::open(&self.root());
-        index.learn(self.source(), &self.bundle);
+        index.learn(self.source(), &self.bundle, true);
         index.save();
     }
 
@@ -82,7 +82,7 @@ fn what_was_learned_is_known_at_the_next_start() {
     let mode = fs::metadata(known.root().join(NAME)).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let mut again = Index::open(&known.root());
-    again.learn(known.source(), &known.bundle);
+    again.learn(known.source(), &known.bundle, true);
     assert!(!again.has_learned(), "nothing is new");
 }
 
@@ -162,8 +162,8 @@ fn two_starts_at_once_keep_what_each_has_learned() {
     bundle.parts[0].source = other.clone();
     bundle.parts[0].key = Some(StatKey::of(&fs::metadata(&other).unwrap()));
     let [mut first, mut second] = [Index::open(&known.root()), Index::open(&known.root())];
-    first.learn(known.source(), &known.bundle);
-    second.learn(&other, &bundle);
+    first.learn(known.source(), &known.bundle, true);
+    second.learn(&other, &bundle, true);
     first.save();
     second.save();
     assert!(known.known().is_some());
