@@ -1,5 +1,7 @@
 //! `toolhost config`: what is set, and where it comes from.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use toolhost_loader::Trust;
 
@@ -37,7 +39,7 @@ fn lines(config: &Config) -> Vec<Line> {
     let line = |key: String, value: Value, source: &Source| Line { key, value, source: source.clone() };
     let limit = |key: &str, value: Value, source: &Source| line(format!("limits.{key}"), value, source);
     let mut lines = vec![
-        limit(FACTORY_SECONDS, json!(config.factory.value.as_secs_f64()), &config.factory.source),
+        limit(FACTORY_SECONDS, seconds(config.factory.value), &config.factory.source),
         limit(TOOLS, json!(config.tools.value), &config.tools.source),
         limit(DEFINITION_BYTES, json!(config.definition_bytes.value), &config.definition_bytes.source),
     ];
@@ -59,6 +61,14 @@ fn lines(config: &Config) -> Vec<Line> {
         }
     }
     lines
+}
+
+/// As somebody would write them: 10, and 2.5.
+fn seconds(duration: Duration) -> Value {
+    match duration.subsec_nanos() {
+        0 => json!(duration.as_secs()),
+        _ => json!(duration.as_secs_f64()),
+    }
 }
 
 /// A part of a key as TOML has it: in quotation marks where it is not plain.
