@@ -96,7 +96,10 @@ impl LoadErrorKind {
 
 fn factory_fix(plugin: &str, code: Option<&str>, reason: &str) -> Cow<'static, str> {
     if code == Some(CONFIG) {
-        let fix = format!("correct the plugin's settings: --config {plugin}=JSON (`HostBuilder::config`)");
+        let fix = format!(
+            "correct the plugin's settings: --config {plugin}=JSON, or `[plugins.{plugin}]` in toolhost.toml \
+             (`HostBuilder::config`)"
+        );
         return Cow::Owned(fix);
     }
     // What tokio says where its time, files or network are used outside of a runtime.

@@ -12,7 +12,8 @@ const DOC: &str = include_str!("../../../docs/cli.md");
 /// The texts of the code blocks in this language.
 fn blocks(language: &str) -> impl Iterator<Item = &'static str> {
     let begin = format!("\n```{language}\n");
-    DOC.match_indices(&begin).filter_map(move |(at, begin)| Some(DOC[at + begin.len()..].split_once("```")?.0))
+    let after: Vec<&str> = DOC.split(&begin).skip(1).collect();
+    after.into_iter().filter_map(|rest| Some(rest.split_once("```")?.0))
 }
 
 /// What a shell shows of this line.

@@ -7,7 +7,8 @@ use super::support::{Home, Ran, ask, plugin};
 
 const FORM: &str = "write --config PLUGIN=JSON, or --config PLUGIN=@FILE with a file that holds the JSON";
 
-const CORRECT: &str = "correct the plugin's settings: --config asks=JSON (`HostBuilder::config`)";
+const CORRECT: &str =
+    "correct the plugin's settings: --config asks=JSON, or `[plugins.asks]` in toolhost.toml (`HostBuilder::config`)";
 
 /// What the plugin that asks finds with these options.
 fn with(home: &Home, options: &[&str]) -> Ran {

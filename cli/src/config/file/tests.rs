@@ -47,6 +47,17 @@ fn every_key_is_read_with_its_line() {
 }
 
 #[test]
+fn the_file_in_the_documentation_is_one() {
+    let docs = include_str!("../../../../docs/cli.md");
+    let text = docs.split("\n```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let content = user(text).unwrap();
+    assert_eq!((content.directories.len(), content.disabled.len()), (1, 1));
+    assert_eq!((content.factory_seconds.unwrap().value, content.tools.unwrap().value), (10.0, 128));
+    assert_eq!(content.definition_bytes.unwrap().value, 1_048_576);
+    assert_eq!(content.plugins["word-count"]["retries"].value, json!(3));
+}
+
+#[test]
 fn an_unknown_key_is_named_with_its_place_and_the_right_one() {
     let cases = [
         ("\ndirectorys = []", "2:1: there is no key `directorys`; write `directories`"),
