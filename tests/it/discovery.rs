@@ -144,7 +144,7 @@ async fn a_copy_is_shadowed_under_any_name_and_in_any_place() {
     let copy = places.put(&plugin(Fixture::Second), "a/two.so");
     let later = places.put(&plugin(Fixture::Second), "b/one.so");
     let host = places.host(&["a", "b"]).await;
-    assert_eq!(loaded(&host), [one.clone()]);
+    assert_eq!(loaded(&host), std::slice::from_ref(&one));
     assert_eq!(shadowed(&host), [(copy.clone(), one.clone()), (later, one.clone())]);
     assert!(host.shadowed().iter().all(|each| each.is_copy));
     // Also of those that are named.

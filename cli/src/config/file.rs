@@ -156,7 +156,7 @@ impl File<'_> {
         for (key, value) in in_order(table) {
             match &**key.get_ref() {
                 FACTORY_SECONDS => content.factory_seconds = Some(self.seconds(value)?),
-                TOOLS => content.tools = Some(self.count(TOOLS, value, 1..=10_000)?),
+                TOOLS => content.tools = Some(self.count(TOOLS, value, 1..=1_000)?),
                 DEFINITION_BYTES => {
                     content.definition_bytes = Some(self.count(DEFINITION_BYTES, value, 1..=1 << 30)?);
                 }

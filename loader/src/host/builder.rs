@@ -99,6 +99,12 @@ impl HostBuilder {
     ///
     /// What it returns has to be a name, and can be reserved or taken, as any other. Models call the tool by it, and
     /// events, pending actions and journals name it; the plugin, and what it logs, have its own.
+    ///
+    /// ```
+    /// let builder = toolhost_loader::Host::builder()
+    ///     .reserve(["read_file"])
+    ///     .rename_tools(|plugin, tool| format!("{}_{tool}", plugin.name));
+    /// ```
     pub fn rename_tools(mut self, rename: impl Fn(&PluginInfo, &str) -> String + Send + Sync + 'static) -> Self {
         self.rename = Some(Arc::new(rename));
         self

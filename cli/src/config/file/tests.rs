@@ -97,11 +97,11 @@ fn a_value_of_another_type_is_named_with_what_it_has_to_be() {
         ("limits = 1", "1:10: `limits` has to be a table, and is 1; write it as in: [limits]".to_owned()),
         (
             "limits.tools = 0",
-            "1:16: `tools` has to be a whole number from 1 to 10000, and is 0; write it as in: tools = 128".to_owned(),
+            "1:16: `tools` has to be a whole number from 1 to 1000, and is 0; write it as in: tools = 128".to_owned(),
         ),
         (
             "limits.tools = -1",
-            "1:16: `tools` has to be a whole number from 1 to 10000, and is -1; write it as in: tools = 128".to_owned(),
+            "1:16: `tools` has to be a whole number from 1 to 1000, and is -1; write it as in: tools = 128".to_owned(),
         ),
         (
             "limits.factory-seconds = nan",
