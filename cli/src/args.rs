@@ -1,5 +1,7 @@
 //! The command line.
 
+mod trust;
+
 use std::path::PathBuf;
 
 use clap::builder::NonEmptyStringValueParser;
@@ -8,6 +10,7 @@ use clap::{Parser, Subcommand};
 
 use crate::error::{CliError, OK};
 use crate::output::Output;
+pub(crate) use trust::{Block, Install, Remove, Trust, Unblock, Untrust};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -62,6 +65,7 @@ Exit codes:
        to stop, or there was nothing to decide on
   2    wrong usage, unknown tool, invalid parameters or settings, a
        missing path, no tool loaded
+  3    the tool's plugin is not trusted, or is blocked
   4    the world changed since the preview, or --expect differs
   130  interrupted (143 by SIGTERM, 129 by SIGHUP)";
 
@@ -114,6 +118,19 @@ Example:
 /// The hidden command by which this program starts itself to look at a plugin.
 pub(crate) const FIRST_SIGHT: &str = "first-sight";
 
+const INSPECT_HELP: &str = "\
+Examples:
+  toolhost inspect ./plugins/libbatch_rename.so
+  toolhost inspect --json ./plugins/libbatch_rename.so
+
+Nothing of the file runs. What a host checks once a plugin is open is not
+part of it: `toolhost list --plugin FILE` does all of it.
+
+Exit codes:
+  0  it can be loaded
+  1  it cannot
+  2  wrong usage, or there is no such file";
+
 /// Runs native agent tools, previews what they would change, and applies it when told to.
 #[derive(Debug, Parser)]
 #[command(name = "toolhost", version, after_help = AFTER_HELP, max_term_width = 100)]
@@ -159,6 +176,20 @@ pub(crate) enum Command {
     Config(Config),
     /// Show what became of the actions that calls staged
     Journal(Journal),
+    /// Tell what a plugin's file is, and whether it can be loaded, without running anything of it
+    Inspect(Inspect),
+    /// Trust a plugin's file by its content, once you have seen what it is
+    Trust(Trust),
+    /// Take back the trust in a plugin
+    Untrust(Untrust),
+    /// Keep a plugin from being loaded or called, whoever trusts it
+    Block(Block),
+    /// Take a plugin off a block list
+    Unblock(Unblock),
+    /// Copy a plugin into your directory of plugins, and trust it
+    Install(Install),
+    /// Take away a plugin that was installed
+    Remove(Remove),
     /// Looks at a new plugin for another process of this program
     #[command(hide = true, name = FIRST_SIGHT)]
     FirstSight,
@@ -172,6 +203,13 @@ impl Command {
             Self::Call(call) => call.json,
             Self::Config(config) => config.json,
             Self::Journal(journal) => journal.json,
+            Self::Inspect(inspect) => inspect.json,
+            Self::Trust(trust) => trust.json,
+            Self::Untrust(untrust) => untrust.json,
+            Self::Block(block) => block.json,
+            Self::Unblock(unblock) => unblock.json,
+            Self::Install(install) => install.json,
+            Self::Remove(remove) => remove.json,
             Self::FirstSight => false,
         }
     }
@@ -245,12 +283,29 @@ pub(crate) struct Journal {
     json: bool,
 }
 
+#[derive(Debug, clap::Args)]
+#[command(after_help = INSPECT_HELP)]
+pub(crate) struct Inspect {
+    /// The plugin's file
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Print one JSON object: what is known of the file, loadable, and error
+    #[arg(long)]
+    json: bool,
+}
+
 /// A preview's hash, in lower case.
 fn preview_hash(text: &str) -> Result<String, String> {
+    let no_hash = "it is no preview hash, which has 64 hexadecimal digits; copy it from the preview";
+    hash(text).map_err(|_| no_hash.to_owned())
+}
+
+/// A file's hash, in lower case.
+fn hash(text: &str) -> Result<String, String> {
     if text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Ok(text.to_ascii_lowercase());
     }
-    Err("it is no preview hash, which has 64 hexadecimal digits; copy it from the preview".to_owned())
+    Err("it is no hash of a file, which has 64 hexadecimal digits".to_owned())
 }
 
 /// Answers a command line that cannot be used, or that asks for help. Returns the exit code.

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use toolhost_core::CallError;
+use toolhost_loader::StateError;
 
 /// The command ran.
 pub(crate) const OK: u8 = 0;
@@ -9,6 +10,8 @@ pub(crate) const OK: u8 = 0;
 pub(crate) const FAILED: u8 = 1;
 /// The command was used wrongly, or what it names is not there.
 pub(crate) const USAGE: u8 = 2;
+/// What would run is not trusted, or is blocked.
+pub(crate) const TRUST: u8 = 3;
 /// The world, or the preview, is not what it was.
 pub(crate) const STALE: u8 = 4;
 
@@ -57,8 +60,20 @@ impl CliError {
         Self { exit: FAILED, code: "aborted", message: aborted(by), fix }
     }
 
+    /// A call that was refused since the tool's plugin must not run.
+    pub(crate) fn refused(error: &CallError) -> Self {
+        let fix = "`toolhost block --list` shows what is blocked, and why".to_owned();
+        Self { exit: TRUST, code: "blocked", message: error.to_string(), fix }
+    }
+
     pub(crate) fn unknown_tool(name: &str, similar: &[String]) -> Self {
         let unknown = CallError::unknown_tool(name, similar.to_vec());
         Self::usage("unknown-tool", unknown.to_string(), "`toolhost list` with the same --plugin shows every tool")
+    }
+}
+
+impl From<StateError> for CliError {
+    fn from(error: StateError) -> Self {
+        Self { exit: FAILED, code: "state", message: error.to_string(), fix: error.fix() }
     }
 }

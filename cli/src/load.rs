@@ -3,14 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use toolhost_core::ToolDefinition;
-use toolhost_loader::{FirstSight, Host, LoadError, LoadErrorKind, PluginInfo, Session, SessionOptions};
+use toolhost_core::{CallError, RESOLVE, ToolDefinition};
+use toolhost_loader::{
+    FirstSight, Host, HostBuilder, LoadError, LoadErrorKind, PluginInfo, Session, SessionOptions, Stage,
+};
 use tracing::debug;
 
 use crate::args::{FIRST_SIGHT, Plugins};
 use crate::config::Config;
-use crate::error::CliError;
+use crate::error::{CliError, TRUST};
 use crate::output::Output;
+use crate::places;
 use crate::plain::plain_line;
 use crate::screen::SCREEN;
 use crate::search::{self, Place, Why};
@@ -73,6 +76,8 @@ pub(crate) async fn load(
 async fn open(plugins: &Plugins, options: SessionOptions, config: Config) -> Result<Loaded, CliError> {
     let places = search::places(plugins, &config);
     let mut builder = search::add(&places, Host::builder().open_late(true).limits(config.limits()));
+    builder = places::trust_file().into_iter().fold(builder, HostBuilder::trust_from);
+    builder = places::block_files().fold(builder, HostBuilder::blocks_from);
     if let Ok(program) = std::env::current_exe() {
         builder = builder.first_sight(FirstSight::new(program).arg(FIRST_SIGHT));
     }
@@ -117,13 +122,7 @@ fn nothing_found(host: &Host, places: &[Place], config: &Config) -> CliError {
         format!("\n{} ({}){there}", plain_line(&place.path.to_string_lossy()), place.why)
     });
     let message = format!("there is no plugin in any of these places:{}", looked.collect::<String>());
-    let fix = match search::user_directory() {
-        Some(directory) => {
-            let directory = plain_line(&directory.to_string_lossy());
-            format!("copy a plugin's file into {directory}, or name it with --plugin PATH")
-        }
-        None => "name a plugin's file with --plugin PATH".to_owned(),
-    };
+    let fix = "install one with `toolhost install FILE`, or name it with --plugin PATH";
     CliError::usage("no-plugin", message, fix)
 }
 
@@ -184,6 +183,38 @@ impl Loaded {
         object
     }
 
+    /// Refuses to look for a tool in vain where a plugin that is not trusted, or blocked, declares it or may have it.
+    pub(crate) fn require_trusted(&self, tool: &str, output: &Output) -> Result<(), CliError> {
+        let tools = self.session.tools();
+        if tools.definition(tool).is_some() || tool == RESOLVE {
+            return Ok(());
+        }
+        let (untrusted, others): (Vec<_>, Vec<_>) = self.errors.iter().partition(|error| error.stage() == Stage::Trust);
+        let declare = untrusted.iter().filter(|error| declared(error).iter().any(|name| name == tool));
+        let declare: Vec<_> = declare.copied().collect();
+        let may_have: Vec<_> = untrusted.into_iter().filter(|error| declared(error).is_empty()).collect();
+        let (begin, asked) = if declare.is_empty() {
+            let unknown = CallError::unknown_tool(tool, tools.similar_names(tool));
+            (format!("{unknown}; it may be one of a plugin that is not loaded"), may_have)
+        } else {
+            (format!("`{}` is a tool of a plugin that is not loaded", plain_line(tool)), declare)
+        };
+        let Some(first) = asked.first() else {
+            return Ok(());
+        };
+        for error in others {
+            output.warn(&error.to_string());
+        }
+        let code = if matches!(first.kind, LoadErrorKind::Blocked { .. }) { "blocked" } else { "not-trusted" };
+        let why = |error: &&LoadError| {
+            format!("{}: {} ({})", plain_line(&error.path.to_string_lossy()), error.kind, error.code())
+        };
+        let message = format!("{begin}: {}", asked.iter().map(why).collect::<Vec<_>>().join("\n"));
+        let mut fixes: Vec<_> = asked.iter().map(|error| error.fix().into_owned()).collect();
+        fixes.dedup();
+        Err(CliError { exit: TRUST, code, message, fix: fixes.join("\n") })
+    }
+
     /// Says in one line each what is left out, and refuses to go on where there is nothing to go on with.
     pub(crate) fn require_tools(&self, output: &Output) -> Result<(), CliError> {
         let empty = self.session.tools().is_empty();
@@ -205,5 +236,13 @@ impl Loaded {
                 Err(CliError::usage("no-tools", message, first.fix()))
             }
         }
+    }
+}
+
+/// The tools that a plugin declares which was not loaded.
+fn declared(error: &LoadError) -> &[String] {
+    match &error.kind {
+        LoadErrorKind::NotTrusted { plugin } | LoadErrorKind::ChangedSinceTrusted { plugin, .. } => &plugin.tools,
+        _ => &[],
     }
 }

@@ -1,10 +1,13 @@
 //! The command-line host for native agent tools.
 
 mod args;
+mod block;
 mod call;
 mod config;
 mod error;
 mod example;
+mod inspect;
+mod install;
 mod journal;
 mod keyboard;
 mod list;
@@ -12,6 +15,7 @@ mod load;
 mod log;
 mod output;
 mod paths;
+mod places;
 mod plain;
 mod project;
 mod schema;
@@ -23,6 +27,7 @@ mod show;
 mod signals;
 mod similar;
 mod stdout;
+mod trust;
 
 use std::io;
 use std::num::NonZero;
@@ -79,7 +84,14 @@ fn run(output: Output) -> u8 {
             Command::Show(show) => show::run(show, &args.plugins, &output, &signals).await,
             Command::Call(call) => call::run(call, &args.plugins, &output, signals).await,
             Command::Config(_) => config::run(&args.plugins, &output),
+            Command::Inspect(inspect) => Ok(inspect::run(&inspect.file, &output)),
             Command::Journal(journal) => journal::run(journal.journal_dir.as_deref(), &output),
+            Command::Trust(trust) => trust::run(trust, &output, &signals).await,
+            Command::Untrust(untrust) => trust::untrust(untrust, &output),
+            Command::Block(block) => block::run(block, &output),
+            Command::Unblock(unblock) => block::unblock(unblock, &output),
+            Command::Install(install) => install::run(install, &output, &signals).await,
+            Command::Remove(remove) => install::remove(remove, &output, &signals).await,
             Command::FirstSight => Ok(first_sight()),
         };
         outcome.unwrap_or_else(|error| output.fail(&error))

@@ -100,7 +100,7 @@ fn given(path: &Path) -> PathBuf {
 }
 
 /// Where this user's plugins are.
-pub(crate) fn user_directory() -> Option<PathBuf> {
+fn user_directory() -> Option<PathBuf> {
     etcetera::choose_base_strategy().ok().map(|base| base.data_dir().join(PLUGINS))
 }
 

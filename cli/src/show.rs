@@ -17,6 +17,7 @@ const COLUMNS: usize = 100;
 
 pub(crate) async fn run(show: &Show, plugins: &Plugins, output: &Output, signals: &Signals) -> Result<u8, CliError> {
     let loaded = load(plugins, Settings::default(), output, signals).await?;
+    loaded.require_trusted(&show.tool, output)?;
     loaded.require_tools(output)?;
     let tools = loaded.session.tools();
     let tool = tools

@@ -20,6 +20,11 @@ pub trait Tool: Send + Sync + 'static {
     /// What the tool says of itself. Read once, when it is registered.
     fn definition(&self) -> &ToolDefinition;
 
+    /// Why it must not be run any more, as a sentence without a full stop; asked before each call.
+    fn refusal(&self) -> Option<String> {
+        None
+    }
+
     /// Runs the tool; its parameters are in `call` and satisfy the definition's schema.
     ///
     /// Dropping the future stops it where it is. Calls may overlap.

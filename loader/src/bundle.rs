@@ -16,6 +16,8 @@ use crate::LoadErrorKind;
 use crate::cache::StatKey;
 use crate::discover::unreadable;
 use crate::inspect::{self, Linkage};
+use crate::needs;
+use crate::trust::{Trust, place};
 
 /// Larger files are no plugins.
 const LARGEST: u64 = 1 << 30;
@@ -30,8 +32,6 @@ pub(crate) struct Bundle {
     pub(crate) parts: Vec<Part>,
     /// SHA-256 in hexadecimal: of the plugin's file where it stands alone, else of all paths and hashes.
     pub(crate) fingerprint: String,
-    /// The names of all libraries that its parts need.
-    pub(crate) needed: Vec<String>,
     /// Where a library would have been taken along, had there been one.
     pub(crate) absent: Vec<PathBuf>,
 }
@@ -46,7 +46,7 @@ pub(crate) struct Part {
     #[serde(skip)]
     pub(crate) bytes: Option<Vec<u8>>,
     pub(crate) hash: String,
-    pub(crate) soname: Option<String>,
+    pub(crate) linkage: Linkage,
     /// By what the file is known again, unless a change of it might not show.
     pub(crate) key: Option<StatKey>,
     /// By what its copy is.
@@ -54,17 +54,25 @@ pub(crate) struct Part {
 }
 
 impl Bundle {
-    /// Reads and inspects a plugin and its siblings. Nothing of them runs.
-    pub(crate) fn read(path: &Path) -> Result<Self, LoadErrorKind> {
-        let directory = path.parent().unwrap_or(Path::new("/"));
-        let name = PathBuf::from(path.file_name().unwrap_or_default());
-        let read = read_regular(path)?;
+    /// Reads and inspects a plugin and its siblings, all of them from places that this trust allows, and looks for what
+    /// else it needs. Nothing of them runs.
+    pub(crate) fn read(path: &Path, trust: Trust) -> Result<Self, LoadErrorKind> {
+        let read = read_regular(path, trust)?;
         let inspected = inspect::plugin(&read.bytes)?;
-        refuse_in_place(directory, &inspected.linkage)?;
-        let mut needed = inspected.linkage.needed.clone();
+        let name = PathBuf::from(path.file_name().unwrap_or_default());
+        let plugin = Part::new(name, path.to_owned(), read, inspected.linkage);
+        let bundle = Self::gather(path, inspected.metadata, plugin, trust)?;
+        needs::check(&bundle.parts)?;
+        Ok(bundle)
+    }
+
+    /// A plugin that was inspected, together with its siblings, which are inspected now.
+    pub(crate) fn gather(path: &Path, metadata: Metadata, plugin: Part, trust: Trust) -> Result<Self, LoadErrorKind> {
+        let directory = path.parent().unwrap_or(Path::new("/"));
+        refuse_in_place(directory, &plugin.linkage)?;
         let mut absent = Vec::new();
-        let mut waiting = VecDeque::from(siblings(&name, &inspected.linkage));
-        let mut parts = vec![Part::new(name, path.to_owned(), read, inspected.linkage.soname)];
+        let mut waiting = VecDeque::from(siblings(&plugin.relative, &plugin.linkage));
+        let mut parts = vec![plugin];
         while let Some(relative) = waiting.pop_front() {
             if parts.iter().any(|part| part.relative == relative) {
                 continue;
@@ -74,15 +82,35 @@ impl Bundle {
                 absent.push(source);
                 continue;
             }
-            let read = read_regular(&source)?;
+            let read = read_regular(&source, trust)?;
             let linkage = inspect::library(&read.bytes).map_err(|kind| within(&source, &kind))?;
             refuse_in_place(directory, &linkage)?;
-            needed.extend(linkage.needed.iter().cloned());
             waiting.extend(siblings(&relative, &linkage));
-            parts.push(Part::new(relative, source, read, linkage.soname));
+            parts.push(Part::new(relative, source, read, linkage));
         }
         let fingerprint = fingerprint(&parts);
-        Ok(Self { metadata: inspected.metadata, parts, fingerprint, needed, absent })
+        Ok(Self { metadata, parts, fingerprint, absent })
+    }
+
+    /// The names of all libraries that its parts need.
+    pub(crate) fn needed(&self) -> impl Iterator<Item = &String> {
+        self.parts.iter().flat_map(|part| &part.linkage.needed)
+    }
+
+    /// Whether a bundle that is known still is where this trust allows it to be, and the same.
+    pub(crate) fn is_still_there(&self, trust: Trust) -> Result<bool, LoadErrorKind> {
+        if trust != Trust::Owned {
+            return Ok(true);
+        }
+        for part in &self.parts {
+            place::check_way(&part.source)?;
+            let metadata = std::fs::metadata(&part.source).map_err(|error| unreadable(&error))?;
+            place::check_file(&part.source, &metadata)?;
+            if part.key != Some(StatKey::of(&metadata)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     pub(crate) fn without_bytes(&self) -> Self {
@@ -92,21 +120,21 @@ impl Bundle {
 }
 
 /// The content of a file.
-struct FileContent {
-    bytes: Vec<u8>,
+pub(crate) struct FileContent {
+    pub(crate) bytes: Vec<u8>,
     key: Option<StatKey>,
 }
 
 impl Part {
-    fn new(relative: PathBuf, source: PathBuf, read: FileContent, soname: Option<String>) -> Self {
+    pub(crate) fn new(relative: PathBuf, source: PathBuf, read: FileContent, linkage: Linkage) -> Self {
         let hash = sha256(&read.bytes);
-        Self { relative, source, bytes: Some(read.bytes), hash, soname, key: read.key, copy: None }
+        Self { relative, source, bytes: Some(read.bytes), hash, linkage, key: read.key, copy: None }
     }
 
     /// The name by which other libraries ask for this one.
     pub(crate) fn library_name(&self) -> String {
         let file_name = || self.relative.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        self.soname.clone().unwrap_or_else(file_name)
+        self.linkage.soname.clone().unwrap_or_else(file_name)
     }
 }
 
@@ -164,7 +192,10 @@ fn normal(path: &Path) -> Option<PathBuf> {
     Some(normal)
 }
 
-fn read_regular(path: &Path) -> Result<FileContent, LoadErrorKind> {
+pub(crate) fn read_regular(path: &Path, trust: Trust) -> Result<FileContent, LoadErrorKind> {
+    if trust == Trust::Owned {
+        place::check_way(path)?;
+    }
     // A pipe that nobody writes to would hold up an open that may block.
     #[allow(clippy::cast_possible_wrap)]
     let flags = OFlags::NONBLOCK.bits() as i32;
@@ -175,6 +206,10 @@ fn read_regular(path: &Path) -> Result<FileContent, LoadErrorKind> {
     if !metadata.is_file() {
         let what = if metadata.is_dir() { "a directory" } else { "a device, a pipe or a socket" };
         return Err(LoadErrorKind::NotALibrary { what: what.to_owned() });
+    }
+    if trust == Trust::Owned {
+        // Of the very file that is read, whatever is at its path by now.
+        place::check_file(path, &metadata)?;
     }
     if metadata.len() > LARGEST {
         let what = format!("a file of {} bytes, of which {LARGEST} are the most for a plugin", metadata.len());

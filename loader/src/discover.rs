@@ -51,7 +51,7 @@ fn plugin_files(path: &Path) -> Result<Vec<PathBuf>, LoadErrorKind> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(path).map_err(|error| unreadable(&error))? {
         let file = entry.map_err(|error| unreadable(&error))?.path();
-        if file.file_name().is_some_and(|name| name.as_encoded_bytes().ends_with(EXTENSION.as_bytes())) {
+        if is_plugin_file(&file) {
             files.push(file);
         }
     }
@@ -60,6 +60,11 @@ fn plugin_files(path: &Path) -> Result<Vec<PathBuf>, LoadErrorKind> {
     }
     files.sort();
     Ok(files)
+}
+
+/// Whether a file in a directory of plugins has the name of one.
+pub(crate) fn is_plugin_file(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_encoded_bytes().ends_with(EXTENSION.as_bytes()))
 }
 
 /// A file system's error as a load error.

@@ -35,16 +35,28 @@ mod error;
 mod first_sight;
 mod host;
 mod inspect;
+mod inspection;
+mod install;
 mod load;
 mod names;
+mod needs;
 mod siblings;
+mod state;
 mod trust;
+mod unopened;
 
-pub use error::{Ending, LoadError, LoadErrorKind, Report, Stage};
+pub use error::{Ending, LoadError, LoadErrorKind, Report, Stage, UntrustedPlugin};
 pub use first_sight::{FirstSight, answer_first_sight};
 pub use host::{BuildError, Host, HostBuilder, LoadLimits, OpenedSession, PluginInfo, Shadowed};
+pub use inspect::LibcFlavour;
+pub use inspection::{HostFacts, Inspection, LibraryStatus, NeededLibrary, inspect};
+pub use install::{InstallError, Installation, InstalledFile, InstalledPlugin, Occupant, PluginDirectory, Removal};
+pub use state::StateError;
+/// What a plugin's file says of itself.
+pub use toolhost_abi::note::Metadata as PluginMetadata;
 pub use toolhost_core::{
     AgentToolResult, CallError, EndReason, PendingActionStore, ResolveAction, ResolveRequest, Session, SessionOptions,
     ToolDefinition,
 };
-pub use trust::Trust;
+pub use trust::{Block, BlockList, BlockTarget, NoTarget, PlaceProblem, Trust, TrustStore, TrustTarget, TrustedPlugin};
+pub use unopened::UnopenedPlugin;

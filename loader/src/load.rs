@@ -1,11 +1,11 @@
 //! A file's way through the stages, up to a plugin whose factory can be run.
 
 use std::collections::{HashMap, HashSet};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
 use once_cell::sync::OnceCell;
-use rustix::fs::stat;
 use serde_json::Value;
 use tokio::runtime::Handle;
 use toolhost_abi::linked::LinkedPlugin;
@@ -18,6 +18,7 @@ use crate::cache::{Cache, Definitions, Index, clean};
 use crate::discover::{Place, ranked};
 use crate::first_sight::{FirstSight, Look};
 use crate::names::ToolNames;
+use crate::trust::{Guard, Policy, Trust, depends_on_trust};
 use crate::{LoadError, LoadErrorKind, LoadLimits, PluginInfo, Shadowed, siblings};
 
 /// A plugin whose factory can be run.
@@ -28,6 +29,8 @@ pub(crate) struct Loaded {
     pub(crate) names: Arc<ToolNames>,
     /// Of the place in which it was found; of a linked plugin 0.
     rank: usize,
+    /// Whether its code may still run.
+    pub(crate) guard: Arc<Guard>,
     /// What its tools said of themselves at an earlier start, where it is not opened before one of them is called.
     pub(crate) definitions: Option<Vec<ToolDefinition>>,
     entry: OnceCell<Entry>,
@@ -42,14 +45,14 @@ struct Late {
 }
 
 impl Loaded {
-    fn new(info: PluginInfo, config: Value) -> Self {
+    fn new(info: PluginInfo, guard: Guard, config: Value) -> Self {
         let log = Arc::new(PluginLog::new(&info.name));
-        let (info, names, entry) = (Arc::new(info), Arc::default(), OnceCell::new());
-        Self { info, log, config, names, rank: 0, definitions: None, entry, late: None }
+        let (info, guard, names, entry) = (Arc::new(info), Arc::new(guard), Arc::default(), OnceCell::new());
+        Self { info, log, config, guard, names, rank: 0, definitions: None, entry, late: None }
     }
 
-    pub(crate) fn open(info: PluginInfo, config: Value, entry: Entry) -> Self {
-        Self { entry: OnceCell::with_value(entry), ..Self::new(info, config) }
+    pub(crate) fn open(info: PluginInfo, guard: Guard, config: Value, entry: Entry) -> Self {
+        Self { entry: OnceCell::with_value(entry), ..Self::new(info, guard, config) }
     }
 
     /// How its factory is reached. Opens the plugin where that was put off; may block.
@@ -75,7 +78,8 @@ impl Late {
         if self.cache.has(&self.bundle) {
             return Ok(self.bundle.clone());
         }
-        let bundle = Bundle::read(file)?;
+        // Wherever these very bytes come from, they were let in.
+        let bundle = Bundle::read(file, Trust::Given)?;
         match bundle.fingerprint == self.bundle.fingerprint {
             true => Ok(bundle),
             false => Err(LoadErrorKind::ChangedMeanwhile),
@@ -90,6 +94,7 @@ pub(crate) struct Given {
     /// The names of those that are left alone.
     pub(crate) disabled: HashSet<String>,
     pub(crate) limits: LoadLimits,
+    pub(crate) policy: Policy,
 }
 
 impl Given {
@@ -114,6 +119,31 @@ pub(crate) fn definitions_key(config: &Value, limits: &LoadLimits) -> String {
     sha256(format!("{} {tools} {definition_bytes} {config}", env!("CARGO_PKG_VERSION")).as_bytes())
 }
 
+/// The files that were looked at, by which links and repeated paths count once; with the reasons to trust them that did
+/// not do, of which another one may.
+#[derive(Default)]
+struct Seen(HashMap<(u64, u64), Vec<Trust>>);
+
+impl Seen {
+    fn is_new(&self, file: &Path, trust: Trust) -> bool {
+        let refused = identity(file).and_then(|identity| self.0.get(&identity));
+        refused.is_none_or(|refused| !refused.is_empty() && !refused.contains(&trust))
+    }
+
+    fn add(&mut self, file: &Path, trust: Trust, error: Option<&Box<LoadError>>) {
+        let Some(identity) = identity(file) else { return };
+        let refused = self.0.entry(identity).or_default();
+        match error {
+            Some(error) if depends_on_trust(&error.kind) => refused.push(trust),
+            _ => refused.clear(),
+        }
+    }
+}
+
+fn identity(file: &Path) -> Option<(u64, u64)> {
+    std::fs::metadata(file).ok().map(|file| (file.dev(), file.ino()))
+}
+
 /// What came of everything that was found.
 #[derive(Default)]
 pub(crate) struct Found {
@@ -130,13 +160,18 @@ impl Found {
         if given.disabled.contains(&info.name) {
             return self.disabled.push(info);
         }
-        let config = given.config(&info.name);
-        self.plugins.push(Loaded::open(info, config, Entry::Linked(plugin)));
+        match given.policy.guard(&info, Vec::new()) {
+            Ok(guard) => {
+                let config = given.config(&info.name);
+                self.plugins.push(Loaded::open(info, guard, config, Entry::Linked(plugin)));
+            }
+            Err(kind) => self.errors.push(LoadError::new(&info.path, kind).with_evidence([info.evidence()])),
+        }
     }
 
     /// Loads the plugins of these places, in order.
     pub(crate) fn add_all(&mut self, places: &[Place], loading: &Loading) {
-        let (cache, mut seen) = (&loading.cache, HashSet::new());
+        let (cache, mut seen) = (&loading.cache, Seen::default());
         let mut index = Index::open(cache.root());
         for (rank, place) in ranked(places) {
             let files = place.files().unwrap_or_else(|kind| {
@@ -145,10 +180,10 @@ impl Found {
                 Vec::new()
             });
             for file in files {
-                // Links and repeated paths count once.
-                let is_new = stat(&file).map_or(true, |stat| seen.insert((stat.st_dev, stat.st_ino)));
-                if is_new && let Err(error) = self.add(&file, rank, &mut index, loading) {
-                    self.errors.push(*error);
+                if seen.is_new(&file, place.trust) {
+                    let added = self.add(&file, rank, place.trust, &mut index, loading);
+                    seen.add(&file, place.trust, added.as_ref().err());
+                    self.errors.extend(added.err().map(|error| *error));
                 }
             }
         }
@@ -159,14 +194,24 @@ impl Found {
         index.save();
     }
 
-    fn add(&mut self, file: &Path, rank: usize, index: &mut Index, loading: &Loading) -> Result<(), Box<LoadError>> {
-        let known = index.known(file);
+    fn add(
+        &mut self,
+        file: &Path,
+        rank: usize,
+        trust: Trust,
+        index: &mut Index,
+        loading: &Loading,
+    ) -> Result<(), Box<LoadError>> {
+        let unsafe_place = |kind| Box::new(LoadError::new(file, kind).with_evidence(size(file)));
+        let known = known(file, trust, index).map_err(unsafe_place)?;
         let is_known = known.is_some();
-        // The spans are how a load's time is attributed to its stages.
-        let bundle = debug_span!("inspect")
-            .in_scope(|| known.map_or_else(|| Bundle::read(file), Ok))
-            .map_err(|kind| Box::new(LoadError::new(file, kind).with_evidence(size(file))))?;
-        let info = PluginInfo::new(file, bundle.fingerprint.clone(), bundle.metadata.clone());
+        let (bundle, info) = match known {
+            Some(bundle) => {
+                let info = PluginInfo::new(file, bundle.fingerprint.clone(), bundle.metadata.clone());
+                (bundle, info)
+            }
+            None => inspect(file, trust)?,
+        };
         if loading.given.disabled.contains(&info.name) {
             debug!(plugin = info.name, path = %file.display(), "disabled");
             self.disabled.push(info);
@@ -174,10 +219,11 @@ impl Found {
             debug!(plugin = info.name, path = %file.display(), by = %by.path.display(), "shadowed");
             self.shadowed.push(Shadowed::new(info, &by));
         } else {
-            let evidence = [info.evidence(), format!("SHA-256 {}", info.fingerprint)];
-            let candidate = Candidate { info, bundle, is_known, index, loading };
-            let failed = |kind| Box::new(LoadError::new(file, kind).with_evidence(evidence));
-            let loaded = candidate.load().map_err(failed)?;
+            let evidence = Evidence::new(&bundle, &info);
+            let failed = |kind| evidence.error(file, kind);
+            let guard =
+                debug_span!("trust").in_scope(|| loading.given.policy.admit(&bundle, &info, trust)).map_err(failed)?;
+            let loaded = Candidate { info, bundle, guard, is_known, index, loading }.load().map_err(failed)?;
             self.plugins.push(Loaded { rank, ..loaded });
         }
         Ok(())
@@ -194,10 +240,58 @@ impl Found {
     }
 }
 
+/// What the index knows of a file that is where this trust allows it to be.
+fn known(file: &Path, trust: Trust, index: &Index) -> Result<Option<Bundle>, LoadErrorKind> {
+    match index.known(file) {
+        Some(bundle) if bundle.is_still_there(trust)? => Ok(Some(bundle)),
+        _ => Ok(None),
+    }
+}
+
+/// Reads a file and what it brings along; nothing of it runs.
+pub(crate) fn inspect(file: &Path, trust: Trust) -> Result<(Bundle, PluginInfo), Box<LoadError>> {
+    // The spans are how a load's time is attributed to its stages.
+    let bundle = debug_span!("inspect")
+        .in_scope(|| Bundle::read(file, trust))
+        .map_err(|kind| Box::new(LoadError::new(file, kind).with_evidence(size(file))))?;
+    let info = PluginInfo::new(file, bundle.fingerprint.clone(), bundle.metadata.clone());
+    Ok((bundle, info))
+}
+
+/// What was found out about a file, whatever becomes of it.
+pub(crate) struct Evidence {
+    plugin: [String; 2],
+    /// What a person who is to trust it wants to know besides.
+    content: Vec<String>,
+}
+
+impl Evidence {
+    pub(crate) fn new(bundle: &Bundle, info: &PluginInfo) -> Self {
+        let plugin = [info.evidence(), format!("SHA-256 {}", info.fingerprint)];
+        let libraries = bundle.parts[1..].iter().map(|part| format!("brings {}", part.relative.display()));
+        let tools = Some(bundle.metadata.tools.join(", ")).filter(|tools| !tools.is_empty());
+        let tools = tools.map(|tools| format!("declares the tools {tools}"));
+        Self { plugin, content: libraries.chain(tools).collect() }
+    }
+
+    pub(crate) fn error(&self, file: &Path, kind: LoadErrorKind) -> Box<LoadError> {
+        let more = match &kind {
+            LoadErrorKind::NotTrusted { .. } | LoadErrorKind::ChangedSinceTrusted { .. } => self.content.clone(),
+            LoadErrorKind::Blocked { block, .. } => {
+                let since = block.since.map(|since| format!(" since {since}")).unwrap_or_default();
+                vec![format!("blocked as {}{since}", block.target)]
+            }
+            _ => Vec::new(),
+        };
+        Box::new(LoadError::new(file, kind).with_evidence(self.plugin.iter().cloned().chain(more)))
+    }
+}
+
 /// A file that passed the inspection.
 struct Candidate<'a> {
     info: PluginInfo,
     bundle: Bundle,
+    guard: Guard,
     /// The index has it, so that it was not read again.
     is_known: bool,
     index: &'a mut Index,
@@ -218,16 +312,16 @@ impl Candidate<'_> {
         {
             definitions = self.look(&config, key, first_sight, runtime)?;
         }
-        let Self { info, mut bundle, index, loading, .. } = self;
+        let Self { info, mut bundle, guard, index, loading, .. } = self;
         let fits = index.fits(&bundle);
         if let Some(definitions) = definitions.filter(|_| loading.late) {
             debug!(plugin = info.name, path = %info.path.display(), "known, and not opened yet");
             let late = Late { bundle: bundle.without_bytes(), cache: loading.cache.clone(), fits };
-            return Ok(Loaded { definitions: Some(definitions), late: Some(late), ..Loaded::new(info, config) });
+            return Ok(Loaded { definitions: Some(definitions), late: Some(late), ..Loaded::new(info, guard, config) });
         }
         let entry = entry(&mut bundle, &loading.cache, fits)?;
         index.learn(&info.path, &bundle, true);
-        let loaded = Loaded::open(info, config, entry);
+        let loaded = Loaded::open(info, guard, config, entry);
         loaded.log_loaded();
         Ok(loaded)
     }

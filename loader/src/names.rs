@@ -43,6 +43,10 @@ impl Tool for Renamed {
         &self.definition
     }
 
+    fn refusal(&self) -> Option<String> {
+        self.tool.refusal()
+    }
+
     fn execute(&self, call: CallContext) -> BoxFuture<ToolOutcome> {
         self.tool.execute(call)
     }

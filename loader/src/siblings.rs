@@ -43,7 +43,7 @@ pub(crate) fn claim_names(bundle: &Bundle) -> Result<Claim, LoadErrorKind> {
     let siblings = &bundle.parts[1..];
     let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
     let brought: Vec<_> = siblings.iter().map(Part::library_name).collect();
-    let from_system = bundle.needed.iter().filter(|name| !brought.contains(name));
+    let from_system = bundle.needed().filter(|name| !brought.contains(name));
     if let Some((library, other)) = from_system.filter_map(|name| Some((name, loaded.get(name)?))).next() {
         return Err(LoadErrorKind::NameTaken { library: library.clone(), loaded: other.source.clone() });
     }

@@ -78,24 +78,6 @@ fn cost() -> [usize; 2] {
 
 const PLUGINS: usize = 200;
 
-/// As many plugins, each a library of its own with a tool of its own.
-fn many(directory: &Path) {
-    let mut bytes = fs::read(ARTIFACTS.path(Artifact::Released(Fixture::Empty))).unwrap();
-    // Plugin and tool have the same name.
-    let places: Vec<usize> = places_of(b"empty", &bytes).collect();
-    for number in 0..PLUGINS {
-        for &at in &places {
-            bytes[at..at + 5].copy_from_slice(format!("e{number:04}").as_bytes());
-        }
-        fs::write(directory.join(format!("plugin-{number:03}.so")), &bytes).unwrap();
-    }
-}
-
-/// Where a text stands.
-fn places_of<'a>(text: &'a [u8], bytes: &'a [u8]) -> impl Iterator<Item = usize> + 'a {
-    (0..=bytes.len() - text.len()).filter(|&at| bytes[at..].starts_with(text))
-}
-
 /// A session with all of the plugins, on a runtime that is gone with its threads.
 fn idle(directory: &Path) -> Session {
     // Without an IO driver, which the session would keep open beyond the runtime.
@@ -116,7 +98,8 @@ fn idle_plugins_cost_no_threads_and_no_descriptors() {
     let _built = ARTIFACTS.path(Artifact::Released(Fixture::Empty));
     in_process_of_its_own("asyncs::idle_plugins_cost_no_threads_and_no_descriptors", async {
         let directory = tempfile::tempdir().unwrap();
-        many(directory.path());
+        let original = ARTIFACTS.path(Artifact::Released(Fixture::Empty));
+        toolhost_tests::write_many(&original, directory.path(), PLUGINS);
         let before = cost();
         let path = directory.path().to_owned();
         let session = std::thread::spawn(move || idle(&path)).join().unwrap();

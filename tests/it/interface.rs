@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use tempfile::TempDir;
 use toolhost_abi::ABI_VERSION;
-use toolhost_loader::{Host, LoadError};
+use toolhost_loader::{Host, LoadError, inspect};
 use toolhost_tests::Fixture;
 
 use crate::support::{host, patch, plugin, texts};
@@ -120,18 +120,30 @@ async fn nothing_of_a_file_that_fails_inspection_runs() {
     let files = |directory: &Path| {
         walk(directory).into_iter().filter(|path| path.extension().is_some_and(|e| e == "opened")).count()
     };
-    let (directory, path) = patched(Fixture::Constructor, &[(b"TOOLHOST\x01\0\0\0", b"TOOLHOST\x63\0\0\0")]);
-    let cache = directory.path().join("cache");
-    let load = async |path: &Path| Host::builder().cache_dir(&cache).plugin(path).build().await.unwrap();
-    assert_eq!(load(&path).await.load_errors()[0].code(), "TH0206");
-    assert_eq!(files(directory.path()), 0);
+    let cases: [(&[u8], &[u8], &str); 4] = [
+        (b"TOOLHOST\x01\0\0\0", b"TOOLHOST\x63\0\0\0", "TH0206"),
+        (b"\"abiFamily\":\"abi_stable\"", b"\"abiFamily\":\"plain_c_v9\"", "TH0207"),
+        (b"\"abiVersion\":\"1.", b"\"abiVersion\":\"2.", "TH0601"),
+        (b"\"panic\":\"unwind\"", b"\"panic\":\"ignore\"", "TH0208"),
+    ];
+    let load = async |path: &Path, cache: &Path| Host::builder().cache_dir(cache).plugin(path).build().await.unwrap();
+    for (old, new, code) in cases {
+        let (directory, path) = patched(Fixture::Constructor, &[(old, new)]);
+        assert_eq!(load(&path, &directory.path().join("cache")).await.load_errors()[0].code(), code);
+        assert_eq!(inspect(&path).error.unwrap().code(), code);
+        assert_eq!(files(directory.path()), 0, "{code}");
+    }
 
+    let (directory, path) = patched(Fixture::Constructor, &[]);
+    let cache = directory.path().join("cache");
+    assert!(inspect(&path).loadable);
+    assert_eq!(files(directory.path()), 0);
     // The constructor is there: it runs as the system opens the file, and as the host opens one that passes.
     // SAFETY: the constructor writes a file, nothing else. The library stays open.
     let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL) }.unwrap();
     std::mem::forget(library);
     assert!(opened(&path).exists());
-    assert_eq!(load(&plugin(Fixture::Constructor)).await.plugins().count(), 1);
+    assert_eq!(load(&plugin(Fixture::Constructor), &cache).await.plugins().count(), 1);
     assert_eq!(files(&cache), 1);
     assert!(!opened(&plugin(Fixture::Constructor)).exists());
 }

@@ -48,8 +48,8 @@ async fn a_library_beside_a_plugin_is_loaded_with_it_and_another_of_its_name_is_
     let alone = directory(None);
     let refused = host([sibling(&alone)]).await;
     let text = format!(
-        "{}: the system cannot open it: {LIBRARY}: cannot open shared object file: No such file or directory; \
-         install the library that is missing, or build the plugin on this system (TH0501)",
+        "{}: it needs {LIBRARY}, which cannot be found; install that library, or put it beside the plugin and link with \
+         `-rpath,$ORIGIN` (TH0210)",
         sibling(&alone).display()
     );
     assert_eq!(texts(refused.load_errors()), [text]);

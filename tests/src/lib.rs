@@ -136,6 +136,8 @@ pub enum Artifact {
     WordCount,
     /// The binary `toolhost`.
     Toolhost,
+    /// The same, as it is installed.
+    ReleasedToolhost,
 }
 
 /// Builds artifacts under one directory.
@@ -191,6 +193,7 @@ impl Artifacts {
             Artifact::RepoStats => ours("repo-stats").cdylib(),
             Artifact::WordCount => ours("word-count").cdylib(),
             Artifact::Toolhost => ours("toolhost").bin("toolhost"),
+            Artifact::ReleasedToolhost => ours("toolhost").profile(Profile::Release).bin("toolhost"),
         };
         built.map_err(|error| format!("{error:#}"))
     }
@@ -198,6 +201,26 @@ impl Artifacts {
     /// A build in the workspace with this manifest, into a directory of its own.
     fn below(&self, manifest: impl Into<PathBuf>, target: &str) -> Build {
         Build::new(manifest).target_dir(self.directory().join(target)).locked()
+    }
+}
+
+/// Writes as many plugins into a directory, each a library of its own with a tool of its own, named `e0000` and so on.
+/// `original` is the fixture `empty`.
+///
+/// # Panics
+///
+/// Where there are more than 10,000, or a file cannot be read or written.
+pub fn write_many(original: &Path, directory: &Path, count: usize) {
+    assert!(count <= 10_000, "the names have four digits");
+    let mut bytes = std::fs::read(original).expect("the fixture can be read");
+    // Plugin and tool have the same name.
+    let name = b"empty";
+    let places: Vec<usize> = (0..=bytes.len() - name.len()).filter(|&at| bytes[at..].starts_with(name)).collect();
+    for number in 0..count {
+        for &at in &places {
+            bytes[at..at + name.len()].copy_from_slice(format!("e{number:04}").as_bytes());
+        }
+        std::fs::write(directory.join(format!("plugin-{number:04}.so")), &bytes).expect("there is room for a copy");
     }
 }
 

@@ -27,6 +27,7 @@ const PEERS: &[(&str, &str)] = &[
     ("log_line_on", "in_process"),
     ("megabyte_call", "in_process"),
     ("resolve", "direct_call"),
+    ("start_200", "bare_dlopen"),
     ("typed_call", "in_process"),
     ("waiting_call", "in_process"),
 ];

@@ -43,6 +43,7 @@ pub(crate) async fn run(
     };
     let settings = Settings { cwd: call.cwd.as_deref(), journal, services: Some(services.clone()) };
     let loaded = load(plugins, settings, output, &signals).await?;
+    loaded.require_trusted(&call.tool, output)?;
     loaded.require_tools(output)?;
     let tools = loaded.session.tools();
     if call.tool == RESOLVE {
@@ -166,6 +167,7 @@ impl Command<'_> {
     fn refused(&self, error: &CallError) -> CliError {
         let fix = format!("`toolhost show {}` with the same --plugin lists the parameters", self.call.tool);
         match error {
+            CallError::Refused { .. } => CliError::refused(error),
             CallError::InvalidParameters(_) => CliError::usage("invalid-parameters", error.to_string(), fix),
             _ => CliError::failed("call", error.to_string()),
         }

@@ -67,7 +67,7 @@ impl<'a> Report<'a> {
         let (done, heading) = match resolution.status {
             ResolveStatus::Applied => (true, "Applied"),
             ResolveStatus::Discarded => (true, "Discarded"),
-            ResolveStatus::CleanupFailed => (false, "Discarded"),
+            ResolveStatus::CleanupFailed | ResolveStatus::Withdrawn => (false, "Discarded"),
             _ => (false, "Not applied"),
         };
         let rest = without_heading(&text, heading, pending.label());

@@ -86,7 +86,8 @@ impl<'r, 'o> Resolving<'r, 'o> {
                 if !(discarded && outcome == error::OK) {
                     code = outcome;
                 }
-                if discarded || outcome == error::OK {
+                // What was withdrawn is gone, too.
+                if discarded || matches!(outcome, error::OK | error::TRUST) {
                     break;
                 }
             }
@@ -124,6 +125,7 @@ fn exit_code(resolution: &Resolution) -> u8 {
     match &resolution.status {
         status if status.is_success() => error::OK,
         ResolveStatus::ApplyFailed { code } if code.as_deref() == Some(STALE) => error::STALE,
+        ResolveStatus::Withdrawn => error::TRUST,
         _ => error::FAILED,
     }
 }

@@ -15,6 +15,14 @@ pub enum CallError {
     /// The parameters do not satisfy the tool's schema; nothing ran.
     #[error(transparent)]
     InvalidParameters(InvalidParameters),
+    /// The tool must not be run any more; nothing ran.
+    #[error("`{tool}` was not called: {reason}")]
+    Refused {
+        /// The tool's name.
+        tool: String,
+        /// Why, as a sentence without a full stop.
+        reason: String,
+    },
     /// The session has ended.
     #[error("the session `{session}` has ended")]
     SessionEnded {

@@ -166,8 +166,8 @@ enum Progress {
 impl Running {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Outcome> {
         if let Progress::Made = self.progress {
-            if self.is_stopped() {
-                return Poll::Ready(self.never_began());
+            if let Some(outcome) = self.barred() {
+                return Poll::Ready(outcome);
             }
             match self.tool.turnstile.clone().map(|turnstile| (turnstile.clone().try_lock_owned(), turnstile)) {
                 None => self.start(None),
@@ -180,8 +180,11 @@ impl Running {
         }
         if let Progress::Waiting(waiting) = &mut self.progress {
             match waiting.as_mut().poll(cx) {
-                Poll::Ready(Some(turn)) if !self.is_stopped() => self.start(Some(turn)),
-                Poll::Ready(_) => return Poll::Ready(self.never_began()),
+                Poll::Ready(Some(turn)) => match self.barred() {
+                    Some(outcome) => return Poll::Ready(outcome),
+                    None => self.start(Some(turn)),
+                },
+                Poll::Ready(None) => return Poll::Ready(self.never_began()),
                 Poll::Pending => return Poll::Pending,
             }
         }
@@ -211,6 +214,17 @@ impl Running {
             Box::pin(async move { Err(failure) })
         });
         self.progress = Progress::Working { work, started: Instant::now() };
+    }
+
+    /// How the call ends where it must not begin.
+    fn barred(&mut self) -> Option<Outcome> {
+        if self.is_stopped() {
+            return Some(self.never_began());
+        }
+        let refusal = catch_unwind(AssertUnwindSafe(|| self.tool.tool.refusal()));
+        let reason = refusal.unwrap_or_else(|payload| Some(panicked(payload).message))?;
+        self.end(true);
+        Some(Err(CallError::Refused { tool: self.state.tool_name().to_owned(), reason }))
     }
 
     fn is_stopped(&self) -> bool {

@@ -15,11 +15,13 @@ pub type RejectOutcome = Result<Option<AgentToolResult>, Failure>;
 
 type Apply = Box<dyn Fn(String) -> BoxFuture<ToolOutcome> + Send + Sync>;
 type Reject = Box<dyn Fn(String) -> BoxFuture<RejectOutcome> + Send + Sync>;
+type Withdrawn = Box<dyn Fn() -> Option<String> + Send + Sync>;
 
 /// The code behind an action.
 pub(crate) struct Callbacks {
     pub(crate) apply: Apply,
     pub(crate) reject: Option<Reject>,
+    withdrawn: Option<Withdrawn>,
 }
 
 /// A change to stage: a label, a way to apply it, and optionally a way to clean up when it is dropped.
@@ -45,7 +47,7 @@ impl PendingAction {
             source_tool_name: None,
             details: None,
             depends_on: Vec::new(),
-            callbacks: Callbacks { apply, reject: None },
+            callbacks: Callbacks { apply, reject: None, withdrawn: None },
         }
     }
 
@@ -56,6 +58,14 @@ impl PendingAction {
         Fut: Future<Output = RejectOutcome> + Send + 'static,
     {
         self.callbacks.reject = Some(Box::new(move |reason| Box::pin(reject(reason))));
+        self
+    }
+
+    /// The same action with a question that the host asks before anything of the action runs: why its source must not be
+    /// run any more, as a sentence without a full stop. Where there is an answer, whoever resolves the action discards
+    /// it, and neither `apply` nor `reject` runs.
+    pub fn withdrawn_if(mut self, withdrawn: impl Fn() -> Option<String> + Send + Sync + 'static) -> Self {
+        self.callbacks.withdrawn = Some(Box::new(withdrawn));
         self
     }
 
@@ -176,6 +186,11 @@ impl Pending {
     #[must_use]
     pub fn summary(&self) -> PendingSummary {
         PendingSummary::new(&self.id, &self.label, &self.source_tool_name)
+    }
+
+    /// Why nothing of it may run any more.
+    pub(crate) fn withdrawn(&self) -> Option<String> {
+        self.callbacks.withdrawn.as_ref()?()
     }
 
     pub(crate) fn callbacks(&self) -> &Callbacks {

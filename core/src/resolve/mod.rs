@@ -82,6 +82,8 @@ pub enum ResolveStatus {
     UnknownId,
     /// A resolve before this one failed, so this one did not run; its action is back in its place.
     Held,
+    /// Its source must not be run any more; the action was dropped, and nothing of it ran.
+    Withdrawn,
     /// Whoever has the last word refused it, or nobody decided in time; the action is pending.
     Refused,
     /// Whoever has the last word wants the host to stop; the action is pending.

@@ -38,24 +38,27 @@ pub(super) struct Ran {
 enum Verdict {
     Apply,
     Discard(String),
-    Not { status: ResolveStatus, message: String },
+    /// Nothing of it may run.
+    Withdraw(String),
+    Not {
+        status: ResolveStatus,
+        message: String,
+    },
 }
 
 /// Runs a claim to its end.
 pub(super) async fn run(store: &PendingActionStore, approval: &Approval, claim: &Claim) -> Ran {
     let started = Instant::now();
     let resolved_by = approval.resolved_by(claim.request.by);
-    let verdict = match claim.request.action {
-        ResolveAction::Apply => approval.decide(claim, store.ending()).await,
-        ResolveAction::Discard => Verdict::Discard(claim.request.reason.clone()),
-    };
+    let verdict = verdict(store, approval, claim).await;
     let reason = match &verdict {
-        Verdict::Discard(reason) => reason.clone(),
+        Verdict::Discard(reason) | Verdict::Withdraw(reason) => reason.clone(),
         _ => claim.request.reason.clone(),
     };
     let (resolution, end) = match verdict {
         Verdict::Apply => apply(store, claim, resolved_by).await,
         Verdict::Discard(reason) => discard(store, claim, reason, resolved_by).await,
+        Verdict::Withdraw(why) => withdraw(store, claim, why, resolved_by).await,
         Verdict::Not { status, message } => {
             let action = text::about(claim, ResolveAction::Apply, &claim.request.reason, resolved_by);
             (action.resolution(status, AgentToolResult::error(&message)), RunEnd::NotRun { message })
@@ -63,6 +66,22 @@ pub(super) async fn run(store: &PendingActionStore, approval: &Approval, claim: 
     };
     record::ended(store, claim, &end, &reason).await;
     Ran { resolution, end, duration: started.elapsed() }
+}
+
+/// What is to become of a claim. Whether anything of it may run is asked before somebody decides, and again after that,
+/// which may have taken long.
+async fn verdict(store: &PendingActionStore, approval: &Approval, claim: &Claim) -> Verdict {
+    let withdrawn = || claim.pending.withdrawn().map(Verdict::Withdraw);
+    if let Some(withdrawn) = withdrawn() {
+        return withdrawn;
+    }
+    match claim.request.action {
+        ResolveAction::Discard => Verdict::Discard(claim.request.reason.clone()),
+        ResolveAction::Apply => match approval.decide(claim, store.ending()).await {
+            verdict @ Verdict::Not { .. } => verdict,
+            verdict => withdrawn().unwrap_or(verdict),
+        },
+    }
 }
 
 impl Approval {
@@ -172,6 +191,23 @@ async fn discard(
             (about.resolution(ResolveStatus::CleanupFailed, result), end)
         }
     }
+}
+
+/// Drops an action of which nothing may run. That is no success, also where a discard was asked for: what its `reject`
+/// would have cleaned up is still there.
+async fn withdraw(
+    store: &PendingActionStore,
+    claim: &Claim,
+    why: String,
+    resolved_by: Option<String>,
+) -> (Resolution, RunEnd) {
+    let about = text::about(claim, ResolveAction::Discard, &claim.request.reason, resolved_by);
+    record::claimed(store, claim, ResolveAction::Discard).await;
+    if !store.begin() {
+        return about.lost();
+    }
+    let result = AgentToolResult::error(format!("Discarded: {}. {why}", claim.pending.label()));
+    (about.resolution(ResolveStatus::Withdrawn, result), RunEnd::Discarded { cleanup_failure: Some(why) })
 }
 
 async fn cleaned_up(claim: &Claim, reason: &str) -> Result<Option<AgentToolResult>, Failure> {

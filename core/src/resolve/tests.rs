@@ -1,4 +1,5 @@
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -349,4 +350,51 @@ async fn an_apply_that_fails_after_the_end_is_remembered_as_that() {
     let late = session.resolve(ResolveRequest::apply("r").with_id(&id)).await.result.to_text();
     let text = "was dropped, since its apply failed after its session had ended";
     assert_eq!(late, format!("Pending action {id} {text}."));
+}
+
+/// An action that is withdrawn once the switch is set; its callbacks fail the test.
+fn withdrawable(label: &str, gone: &Arc<AtomicBool>) -> PendingAction {
+    let gone = gone.clone();
+    PendingAction::new(label, |_| async { panic!("it was applied") })
+        .on_reject(|_| async { panic!("it was rejected") })
+        .withdrawn_if(move || gone.load(Ordering::SeqCst).then(|| "Plugin p is blocked: bad".to_owned()))
+        .source_tool_name("source")
+}
+
+#[tokio::test]
+async fn of_an_action_that_is_withdrawn_nothing_runs_whatever_is_asked() {
+    let (session, gone) = (session(), Arc::new(AtomicBool::new(true)));
+    let store = session.pending().unwrap();
+    for request in [ResolveRequest::apply("r"), ResolveRequest::discard("r")] {
+        let id = store.push(withdrawable("Rename", &gone)).unwrap().id().to_owned();
+        let resolution = session.resolve(request.with_id(&id)).await;
+        assert_eq!(resolution.status, ResolveStatus::Withdrawn);
+        assert_eq!(text(&resolution), ("Discarded: Rename. Plugin p is blocked: bad".into(), true));
+        assert_eq!(resolution.result.details, Some(details("discard", "r", "Rename", &id)));
+        let late = session.resolve(ResolveRequest::apply("r").with_id(&id)).await;
+        assert_eq!(late.result.to_text(), format!("Pending action {id} was already discarded."));
+    }
+    store.push(withdrawable("Rename", &gone)).unwrap();
+    let ended = session.end(EndReason::Shutdown).await;
+    assert_eq!(text(&ended.discarded[0]), ("Discarded: Rename. Plugin p is blocked: bad".into(), true));
+    assert!(ended.not_cleaned_up.is_empty());
+}
+
+#[tokio::test]
+async fn an_action_that_is_withdrawn_while_somebody_decides_does_not_run() {
+    struct Withdraws(Arc<AtomicBool>);
+    impl crate::Approver for Withdraws {
+        fn decide(&self, _: Arc<Pending>, _: crate::ApprovalRequest) -> crate::BoxFuture<crate::Decision> {
+            self.0.store(true, Ordering::SeqCst);
+            Box::pin(std::future::ready(crate::Decision::Apply))
+        }
+
+        fn name(&self) -> &str {
+            "withdraws"
+        }
+    }
+    let gone = Arc::new(AtomicBool::new(false));
+    let session = Session::new(SessionOptions::new("test").approver(Withdraws(gone.clone())), Handle::current());
+    session.pending().unwrap().push(withdrawable("Rename", &gone)).unwrap();
+    assert_eq!(session.resolve(ResolveRequest::apply("r")).await.status, ResolveStatus::Withdrawn);
 }

@@ -353,3 +353,33 @@ async fn a_tool_that_blocks_at_a_step_holds_up_no_session() {
     assert!(session.step(SessionStep::Start).await.is_empty());
     drop(release);
 }
+
+/// Refuses once its switch is set; its body fails the test.
+struct Refuses(ToolDefinition, std::sync::atomic::AtomicBool);
+
+impl Tool for Refuses {
+    fn definition(&self) -> &ToolDefinition {
+        &self.0
+    }
+
+    fn refusal(&self) -> Option<String> {
+        self.1.load(std::sync::atomic::Ordering::SeqCst).then(|| "it is blocked".to_owned())
+    }
+
+    fn execute(&self, _call: CallContext) -> BoxFuture<ToolOutcome> {
+        self.1.store(true, std::sync::atomic::Ordering::SeqCst);
+        Box::pin(async { Ok("ran".into()) })
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_refuses_is_not_run_and_the_program_is_told() {
+    let session = session();
+    session.register(Arc::new(Refuses(ToolDefinition::new("t"), false.into()))).unwrap();
+    let ran = outcomes(session.tools().run(calls(&[("1", "t")]), RunOptions::default())).await;
+    assert_eq!(ran, [("1".to_owned(), "ran".to_owned())]);
+    let refused = outcomes(session.tools().run(calls(&[("2", "t")]), RunOptions::default())).await;
+    assert_eq!(refused, [("2".to_owned(), "`t` was not called: it is blocked".to_owned())]);
+    let error = CallError::Refused { tool: "t".to_owned(), reason: "it is blocked".to_owned() };
+    assert_eq!(session.call("t", json!({})).await, Err(error));
+}

@@ -6,11 +6,12 @@ use toolhost_core::{AgentToolResult, Failure, PendingAction};
 use toolhost_protocol::PendingHead;
 
 use super::decode;
+use crate::trust::Guarded;
 
-/// A plugin's change as a pending action.
-pub(super) fn action(plugin: String, head: PendingHead, change: ChangeObject) -> PendingAction {
+/// A plugin's change as a pending action, which is withdrawn once the plugin is blocked.
+pub(super) fn action(plugin: String, head: PendingHead, change: Guarded<ChangeObject>) -> PendingAction {
     let (plugin, change): (Arc<str>, _) = (plugin.into(), Arc::new(change));
-    let (rejecting, rejected) = (plugin.clone(), change.clone());
+    let (rejecting, rejected, guarded) = (plugin.clone(), change.clone(), change.clone());
     let label = head.label.clone();
     let mut action = PendingAction::new(head.label, move |reason| {
         let (plugin, label, running) = (plugin.clone(), label.clone(), change.apply(bytes(reason)));
@@ -25,7 +26,8 @@ pub(super) fn action(plugin: String, head: PendingHead, change: ChangeObject) ->
     .on_reject(move |reason| {
         let (plugin, running) = (rejecting.clone(), rejected.reject(bytes(reason)));
         async move { decode(&plugin, running.await).map_err(|failure| of_plugin(&plugin, failure)) }
-    });
+    })
+    .withdrawn_if(move || guarded.guard().refusal().map(|refusal| capitalized(&refusal)));
     if let Some(name) = head.source_tool_name {
         action = action.source_tool_name(name);
     }
@@ -33,6 +35,12 @@ pub(super) fn action(plugin: String, head: PendingHead, change: ChangeObject) ->
         action = action.details(details);
     }
     action.depends_on(head.depends_on)
+}
+
+/// The same as the beginning of a sentence.
+fn capitalized(text: &str) -> String {
+    let (first, rest) = text.split_at(text.chars().next().map_or(0, char::len_utf8));
+    first.to_uppercase() + rest
 }
 
 /// What stands for the result of an apply that happened: were it a failure, the action could be applied once more.
@@ -80,7 +88,7 @@ mod tests {
     /// What applying it says, how it ended, and whether it is still pending.
     async fn applied(answer: Bytes) -> (String, ResolveStatus, bool) {
         let session = Session::new(SessionOptions::new("test"), Handle::current());
-        let change = ChangeObject::from_value(Answers(answer), TD_Opaque);
+        let change = Guarded::new(ChangeObject::from_value(Answers(answer), TD_Opaque), Arc::default());
         let store = session.pending().unwrap();
         store.push(action("painter".to_owned(), PendingHead::new("Paint it"), change)).unwrap();
         let resolution = session.resolve(ResolveRequest::apply("why")).await;

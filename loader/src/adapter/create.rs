@@ -14,7 +14,8 @@ use toolhost_protocol::{CreateRequest, JsonPath, PROTOCOL_VERSION};
 use super::tool::PluginTool;
 use super::{encode, failure, host};
 use crate::load::Loaded;
-use crate::{LoadErrorKind, LoadLimits, PluginInfo};
+use crate::trust::Guarded;
+use crate::{LoadErrorKind, LoadLimits};
 
 /// Why a factory gave no tools.
 pub(crate) enum Failed {
@@ -66,21 +67,23 @@ pub(crate) async fn create(
     // One that blocks for too long is left behind. The timer belongs to the given runtime, whichever executor awaits.
     let waiting = runtime.spawn(async move { tokio::time::timeout(limit, running).await });
     match waiting.await {
-        Ok(Ok(Ok(Ok(created)))) => tools(&loaded.info, created, limits),
+        Ok(Ok(Ok(Ok(created)))) => tools(loaded, created, limits),
         Ok(Err(_elapsed)) | Ok(Ok(Ok(Err(_elapsed)))) => Err(Failed::TimedOut),
         Ok(Ok(Err(error))) | Err(error) => Err(Failed::Refused(Failure::new(error.to_string()))),
     }
 }
 
 /// The tools, of which none beyond the limit is even asked what it is.
-fn tools(plugin: &Arc<PluginInfo>, created: Created, limits: &LoadLimits) -> Result<Vec<Made>, Failed> {
+fn tools(loaded: &Loaded, created: Created, limits: &LoadLimits) -> Result<Vec<Made>, Failed> {
+    let plugin = &loaded.info;
     let objects: RVec<ToolObject> = match created {
         RResult::ROk(objects) => objects,
         RResult::RErr(json) => return Err(Failed::Refused(failure(&plugin.name, &json))),
     };
     let found = objects.len();
     let made = |(index, object)| {
-        let tool = PluginTool::new(plugin.clone(), object, limits.definition_bytes);
+        let tool = Guarded::new(object, loaded.guard.clone());
+        let tool = PluginTool::new(plugin.clone(), tool, limits.definition_bytes);
         tool.map(|tool| Arc::new(tool) as Arc<dyn Tool>).map_err(|unusable| unusable.of(plugin, index, limits))
     };
     let mut made: Vec<Made> = objects.into_iter().take(limits.tools).enumerate().map(made).collect();

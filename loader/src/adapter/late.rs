@@ -105,6 +105,10 @@ impl Tool for LateTool {
         &self.definition
     }
 
+    fn refusal(&self) -> Option<String> {
+        self.plugin.plugin.guard.refusal()
+    }
+
     fn execute(&self, call: CallContext) -> BoxFuture<ToolOutcome> {
         if let Some(tool) = self.opened() {
             return tool.execute(call);
@@ -134,6 +138,9 @@ impl Tool for LateTool {
     }
 
     fn render(&self, request: &RenderRequest) -> Result<Option<Vec<String>>, Failure> {
+        if self.plugin.plugin.guard.hit().is_some() {
+            return Ok(None);
+        }
         self.plugin.runtime.block_on(self.plugin.open())?;
         self.opened().ok_or_else(|| self.not_there())?.render(request)
     }

@@ -8,6 +8,7 @@ use toolhost_core::{BoxFuture, CallContext, Failure, SessionStep, Tool, ToolDefi
 use toolhost_protocol::{RenderRequest, ToolHints};
 
 use super::{call, decode, encode};
+use crate::trust::Guarded;
 use crate::{LoadErrorKind, LoadLimits, PluginInfo};
 
 /// A plugin's tool as a tool of the session.
@@ -15,7 +16,7 @@ pub(super) struct PluginTool {
     definition: ToolDefinition,
     origin: ToolOrigin,
     plugin: Arc<PluginInfo>,
-    tool: ToolObject,
+    tool: Guarded<ToolObject>,
     hints: ToolHints,
 }
 
@@ -41,7 +42,7 @@ impl Unusable {
 
 impl PluginTool {
     /// Reads the tool's definition, of at most so many bytes.
-    pub(super) fn new(plugin: Arc<PluginInfo>, tool: ToolObject, most: usize) -> Result<Self, Unusable> {
+    pub(super) fn new(plugin: Arc<PluginInfo>, tool: Guarded<ToolObject>, most: usize) -> Result<Self, Unusable> {
         let said = tool.definition();
         if said.len() > most {
             return Err(Unusable::TooLarge(said.len()));
@@ -75,6 +76,10 @@ impl Tool for PluginTool {
         &self.definition
     }
 
+    fn refusal(&self) -> Option<String> {
+        self.tool.guard().refusal()
+    }
+
     fn execute(&self, context: CallContext) -> BoxFuture<ToolOutcome> {
         let parameters = encode(context.parameters());
         let running = self.tool.execute(parameters, call::object(context));
@@ -83,7 +88,7 @@ impl Tool for PluginTool {
     }
 
     fn watches_session(&self) -> bool {
-        self.hints.watches_session
+        self.hints.watches_session && self.tool.guard().hit().is_none()
     }
 
     fn on_session(&self, step: SessionStep) -> BoxFuture<Result<(), Failure>> {
@@ -93,6 +98,9 @@ impl Tool for PluginTool {
     }
 
     fn render(&self, request: &RenderRequest) -> Result<Option<Vec<String>>, Failure> {
+        if self.tool.guard().hit().is_some() {
+            return Ok(None);
+        }
         decode(&self.plugin.name, self.tool.render(encode(request)))
     }
 
@@ -157,7 +165,8 @@ mod tests {
             rustc: String::new(),
             dynamic: false,
         };
-        let tool = PluginTool::new(Arc::new(plugin), ToolObject::from_value(notes, TD_Opaque), 1024).unwrap();
+        let tool = Guarded::new(ToolObject::from_value(notes, TD_Opaque), Arc::default());
+        let tool = PluginTool::new(Arc::new(plugin), tool, 1024).unwrap();
         let session = Session::new(SessionOptions::new("test"), Handle::current());
         session.register(Arc::new(tool)).unwrap();
         session.step(SessionStep::Switch).await;

@@ -180,17 +180,11 @@ mod tests {
             source: Path::new("/source").join(name),
             bytes: Some(text.into()),
             hash: sha256(text.as_bytes()),
-            soname: None,
+            linkage: crate::inspect::Linkage::default(),
             key: None,
             copy: None,
         };
-        Bundle {
-            metadata,
-            parts: parts.iter().map(part).collect(),
-            fingerprint: "f00".to_owned(),
-            needed: Vec::new(),
-            absent: Vec::new(),
-        }
+        Bundle { metadata, parts: parts.iter().map(part).collect(), fingerprint: "f00".to_owned(), absent: Vec::new() }
     }
 
     #[test]

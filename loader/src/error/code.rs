@@ -1,10 +1,12 @@
 //! What is said of each kind of error beside its message: code, stage, what to do.
 
 use std::borrow::Cow;
+use std::path::Path;
 
 use toolhost_protocol::CONFIG;
 
 use super::{LoadErrorKind, Stage};
+use crate::{BlockList, BlockTarget};
 
 impl LoadErrorKind {
     /// A stable code, `TH` and four digits, of which the first two say the stage.
@@ -23,6 +25,14 @@ impl LoadErrorKind {
             Self::OtherFamily { .. } => "TH0207",
             Self::PanicAborts { .. } => "TH0208",
             Self::NoEntry { .. } => "TH0209",
+            Self::MissingLibrary { .. } => "TH0210",
+            Self::NewerLibc { .. } => "TH0211",
+            Self::OtherLibc { .. } => "TH0212",
+            Self::NotTrusted { .. } => "TH0301",
+            Self::ChangedSinceTrusted { .. } => "TH0302",
+            Self::UnsafePlace { .. } => "TH0303",
+            Self::Blocked { .. } => "TH0304",
+            Self::Undecided { .. } => "TH0305",
             Self::NotStaged { .. } => "TH0401",
             Self::SiblingClash { .. } => "TH0402",
             Self::OpenedInPlace { .. } => "TH0403",
@@ -68,6 +78,17 @@ impl LoadErrorKind {
                 "update this host, or build the plugin with an older toolhost-plugin-sdk"
             }
             Self::PanicAborts { .. } => "build it with `panic = \"unwind\"`, the default, in its profile",
+            Self::MissingLibrary { .. } => {
+                "install that library, or put it beside the plugin and link with `-rpath,$ORIGIN`"
+            }
+            Self::NewerLibc { .. } => "build the plugin on a system no newer than this one",
+            Self::OtherLibc { .. } => "build the plugin for this host's C library",
+            Self::NotTrusted { plugin } | Self::ChangedSinceTrusted { plugin, .. } => {
+                return Cow::Owned(trust_fix(&plugin.path, &plugin.fingerprint));
+            }
+            Self::UnsafePlace { place, problem } => return Cow::Owned(problem.fix(place)),
+            Self::Blocked { block, list, .. } => return Cow::Owned(blocked_fix(&block.target, list.as_deref())),
+            Self::Undecided { error } => return Cow::Owned(error.fix()),
             Self::NotStaged { .. } => {
                 "make it a directory of this user alone, or choose another with --cache-dir (`HostBuilder::cache_dir`)"
             }
@@ -92,6 +113,25 @@ impl LoadErrorKind {
             Self::BadDefinition { .. } | Self::ToolRefused { .. } => "change the tool, or ask the plugin's author to",
         })
     }
+}
+
+fn trust_fix(path: &Path, fingerprint: &str) -> String {
+    let path = path.to_string_lossy();
+    let file = shlex::try_quote(&path).unwrap_or_default();
+    format!(
+        "look at it with `toolhost trust {file}`, which asks; without a terminal, allow it with `toolhost trust {file} \
+         --yes {fingerprint}` (`TrustStore::trust`)"
+    )
+}
+
+fn blocked_fix(target: &BlockTarget, list: Option<&Path>) -> String {
+    let Some(list) = list else {
+        return "use another version; this program blocks this one by itself (`HostBuilder::block`)".to_owned();
+    };
+    let system = if list == Path::new(BlockList::SYSTEM) { " --system" } else { "" };
+    format!(
+        "use another version; to use this one all the same, `toolhost unblock {target}{system}` (`BlockList::unblock`)"
+    )
 }
 
 fn factory_fix(plugin: &str, code: Option<&str>, reason: &str) -> Cow<'static, str> {

@@ -1,8 +1,10 @@
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use toolhost_core::RegisterError;
+
+use crate::{Block, LibcFlavour, PlaceProblem, PluginInfo, StateError};
 
 /// What went wrong with a plugin, by the stage of its load.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -86,6 +88,71 @@ pub enum LoadErrorKind {
     NoEntry {
         /// The symbol.
         symbol: &'static str,
+    },
+    /// Inspect: a library that it needs is not on this system.
+    #[error("{} needs {library}, which cannot be found", needed_by.as_deref().unwrap_or(Path::new("it")).display())]
+    MissingLibrary {
+        /// The library that is missing.
+        library: String,
+        /// The library that needs it; none where the plugin itself does.
+        needed_by: Option<PathBuf>,
+    },
+    /// Inspect: linked with a newer C library than this system's.
+    #[error("it needs glibc {needed}, and this system has {found}")]
+    NewerLibc {
+        /// The version that it needs.
+        needed: String,
+        /// The system's version.
+        found: String,
+    },
+    /// Inspect: linked with another C library than this process.
+    #[error("it was built for {found}, and this host runs on {wanted}")]
+    OtherLibc {
+        /// The plugin's.
+        found: LibcFlavour,
+        /// The host's.
+        wanted: LibcFlavour,
+    },
+    /// Trust: nobody has looked at it and said that it may be loaded.
+    #[error("`{}` {} is not trusted", plugin.name, plugin.version)]
+    NotTrusted {
+        /// The plugin.
+        plugin: Box<UntrustedPlugin>,
+    },
+    /// Trust: it is another one than that which was trusted at its path.
+    #[error("`{}` {} has changed since it was trusted, when its hash was {trusted}", plugin.name, plugin.version)]
+    ChangedSinceTrusted {
+        /// The plugin as it is now.
+        plugin: Box<UntrustedPlugin>,
+        /// The hash that was trusted.
+        trusted: String,
+    },
+    /// Trust: others than this user and root could put something else in its place.
+    #[error("its place is not safe: {} {problem}", place.display())]
+    UnsafePlace {
+        /// The file, the link or the directory that is not safe.
+        place: PathBuf,
+        /// Whose it is, or who may write it.
+        problem: PlaceProblem,
+    },
+    /// Trust: it is blocked, whoever trusts it.
+    #[error("`{plugin}` {version} is blocked by {}: {}", list_name(list.as_ref()), block.reason)]
+    Blocked {
+        /// The plugin's name.
+        plugin: String,
+        /// The plugin's version.
+        version: String,
+        /// The entry that names it.
+        block: Box<Block>,
+        /// The list that it stands on; none where it is the program's own.
+        list: Option<PathBuf>,
+    },
+    /// Trust: what is trusted or blocked cannot be read.
+    #[error("whether it may be loaded cannot be decided: {error}")]
+    Undecided {
+        /// What is wrong.
+        #[source]
+        error: StateError,
     },
     /// Stage: no private copy could be made.
     #[error("no verified copy of it could be made in {}: {reason}", directory.display())]
@@ -229,6 +296,38 @@ pub enum LoadErrorKind {
         #[source]
         reason: RegisterError,
     },
+}
+
+/// A plugin that could be loaded if it were trusted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UntrustedPlugin {
+    /// The plugin's name.
+    pub name: String,
+    /// The plugin's version.
+    pub version: String,
+    /// Its hash.
+    pub fingerprint: String,
+    /// The plugin's file.
+    pub path: PathBuf,
+    /// The tools that it declares; empty where it declares none.
+    pub tools: Vec<String>,
+}
+
+impl UntrustedPlugin {
+    pub(crate) fn new(info: &PluginInfo, tools: &[String]) -> Self {
+        Self {
+            name: info.name.clone(),
+            version: info.version.clone(),
+            fingerprint: info.fingerprint.clone(),
+            path: info.path.clone(),
+            tools: tools.to_vec(),
+        }
+    }
+}
+
+fn list_name(list: Option<&PathBuf>) -> String {
+    list.map_or_else(|| "this program".to_owned(), |list| list.display().to_string())
 }
 
 /// How a plugin ended a process that was there for it alone.

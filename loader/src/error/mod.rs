@@ -4,7 +4,7 @@ mod code;
 mod kind;
 mod stage;
 
-pub use kind::{Ending, LoadErrorKind};
+pub use kind::{Ending, LoadErrorKind, UntrustedPlugin};
 pub use stage::Stage;
 
 use std::borrow::Cow;

@@ -14,7 +14,8 @@ use crate::cache::Cache;
 use crate::discover::Place;
 use crate::load::{Found, Given, Loading};
 use crate::names::Rename;
-use crate::{FirstSight, PluginInfo, Trust};
+use crate::trust::{Block, Blocks, Policy, Trust, TrustStore};
+use crate::{FirstSight, PluginInfo};
 
 /// Why no host could be made. What is wrong with a plugin is no reason: see [`Host::load_errors`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -44,6 +45,9 @@ pub struct HostBuilder {
     disabled: HashSet<String>,
     reserved: HashSet<String>,
     rename: Option<Rename>,
+    blocks: Vec<Block>,
+    block_lists: Vec<PathBuf>,
+    trust_records: Vec<PathBuf>,
     services: Option<Arc<dyn HostServices>>,
     configs: HashMap<String, Value>,
     cache: Option<PathBuf>,
@@ -65,8 +69,13 @@ impl HostBuilder {
     ///
     /// Of the paths that are named one after the other none comes before the others: plugins of one name from two of
     /// them are both loaded, and each tool belongs to the first that has it.
-    pub fn plugin(mut self, path: impl Into<PathBuf>) -> Self {
-        self.places.push(Place { path: path.into(), trust: Trust::Given, named: true });
+    pub fn plugin(self, path: impl Into<PathBuf>) -> Self {
+        self.plugin_trusted(path, Trust::Given)
+    }
+
+    /// The same, but loaded only where this trust allows it.
+    pub fn plugin_trusted(mut self, path: impl Into<PathBuf>, trust: Trust) -> Self {
+        self.places.push(Place { path: path.into(), trust, named: true });
         self
     }
 
@@ -110,6 +119,28 @@ impl HostBuilder {
         self
     }
 
+    /// A record of trust, in which plugins with [`Trust::Recorded`] have to stand; may be given several times. See
+    /// [`TrustStore`] for what writes it.
+    pub fn trust_from(mut self, file: impl Into<PathBuf>) -> Self {
+        self.trust_records.push(file.into());
+        self
+    }
+
+    /// Something that is neither loaded nor called, whoever trusts it; a linked plugin neither.
+    pub fn block(mut self, block: Block) -> Self {
+        self.blocks.push(block);
+        self
+    }
+
+    /// A list of what is neither loaded nor called, whoever trusts it; may be given several times. It is read again
+    /// when its file changes: before each call, each step of a session and each resolve the file is looked at, and
+    /// where the plugin has become blocked, none of its code runs any more; what it staged is discarded. One that
+    /// cannot be read lets nothing be loaded. See [`BlockList`](crate::BlockList) for what writes it.
+    pub fn blocks_from(mut self, file: impl Into<PathBuf>) -> Self {
+        self.block_lists.push(file.into());
+        self
+    }
+
     /// A plugin that is linked into this program. Linked plugins come before those from files.
     pub fn linked(mut self, plugin: LinkedPlugin) -> Self {
         self.linked.push(plugin);
@@ -117,7 +148,7 @@ impl HostBuilder {
     }
 
     /// What plugins may ask of this program: to run programs, a person to ask. By default programs are refused, and
-    /// there is nobody to ask. A session's own [`services`](SessionOptions::services) come before these.
+    /// there is nobody to ask. A session's own [`services`](toolhost_core::SessionOptions::services) come before these.
     pub fn services(mut self, services: impl HostServices) -> Self {
         self.services = Some(Arc::new(services));
         self
@@ -168,7 +199,10 @@ impl HostBuilder {
         if !has_timer(&runtime) {
             return Err(BuildError::NoTimer);
         }
-        let given = Given { configs: self.configs, disabled: self.disabled, limits: self.limits.clone() };
+        let records = self.trust_records.into_iter().map(TrustStore::new).collect();
+        let policy = Policy::new(records, Blocks::new(self.blocks, self.block_lists));
+        let (configs, disabled, limits) = (self.configs, self.disabled, self.limits.clone());
+        let given = Given { configs, disabled, limits, policy };
         let mut found = Found::default();
         for plugin in self.linked {
             found.add_linked(plugin, &given);
@@ -210,6 +244,9 @@ impl fmt::Debug for HostBuilder {
             .field("disabled", &self.disabled)
             .field("reserved", &self.reserved)
             .field("renames", &self.rename.is_some())
+            .field("blocks", &self.blocks)
+            .field("block_lists", &self.block_lists)
+            .field("trust_records", &self.trust_records)
             .field("services", &self.services.is_some())
             .field("configs", &self.configs.keys())
             .field("cache", &self.cache)

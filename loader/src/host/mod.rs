@@ -17,6 +17,7 @@ use crate::adapter::{Failed, LatePlugin, Made, create};
 use crate::cache::{Definitions, Index};
 use crate::load::{Loaded, definitions_key};
 use crate::names::Rename;
+use crate::trust::blocked;
 use crate::{LoadError, LoadErrorKind};
 
 pub use builder::{BuildError, HostBuilder};
@@ -84,7 +85,7 @@ impl Host {
     }
 
     /// Opens a session: runs each plugin's factory once, in order, registers the tools that it makes, and tells them
-    /// that the session has started. The first tool of a name stays.
+    /// that the session has started. The first tool of a name stays. A plugin that has become blocked makes none.
     pub async fn session(&self, mut options: SessionOptions) -> OpenedSession {
         options.services = options.services.or_else(|| self.inner.services.clone());
         let session = Session::new(options, self.inner.runtime.clone());
@@ -108,6 +109,9 @@ impl Host {
         session: &Session,
         said: &mut Vec<(Arc<Loaded>, Definitions)>,
     ) -> Vec<LoadErrorKind> {
+        if let Some(hit) = plugin.guard.hit() {
+            return vec![blocked(&plugin.info, hit)];
+        }
         let name = || plugin.info.name.clone();
         let limits = &self.inner.limits;
         let late = LatePlugin::tools(plugin, session, &self.inner.runtime, limits);

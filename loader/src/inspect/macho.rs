@@ -4,14 +4,15 @@ use object::read::macho::{LoadCommandVariant, MachHeader, MachOFile64};
 use object::{Endianness, NameOrOrdinal, Object, ObjectSection, ObjectSegment, macho};
 use toolhost_abi::note::{MACH_SECTION, SYMBOL};
 
-use super::{Library, Linkage, damaged, kind};
+use super::{Facts, Linkage, damaged, kind};
 use crate::LoadErrorKind;
 
 type File<'data> = MachOFile64<'data, Endianness>;
 
-pub(super) fn parse(data: &[u8]) -> Result<Library<'_>, LoadErrorKind> {
+pub(super) fn parse<'data>(data: &'data [u8], facts: &mut Facts<'data>) -> Result<(), LoadErrorKind> {
     let file = File::parse(data).map_err(damaged)?;
     let found = kind::machine(file.architecture());
+    facts.machine = Some(found.clone());
     if found != std::env::consts::ARCH {
         let found = kind::on_machine("macOS", &found);
         return Err(LoadErrorKind::OtherPlatform { found, wanted: kind::platform() });
@@ -29,11 +30,10 @@ pub(super) fn parse(data: &[u8]) -> Result<Library<'_>, LoadErrorKind> {
     // The platform puts an underscore before every C name.
     let entry = format!("_{SYMBOL}");
     let mut exports = file.exports().map_err(damaged)?.filter_map(Result::ok);
-    Ok(Library {
-        linkage: linkage(&file, data)?,
-        note: note(&file),
-        exports_entry: exports.any(|export| export.name() == NameOrOrdinal::Name(entry.as_bytes())),
-    })
+    facts.linkage = linkage(&file, data)?;
+    facts.note = note(&file);
+    facts.exports_entry = Some(exports.any(|export| export.name() == NameOrOrdinal::Name(entry.as_bytes())));
+    Ok(())
 }
 
 fn linkage(file: &File<'_>, data: &[u8]) -> Result<Linkage, LoadErrorKind> {

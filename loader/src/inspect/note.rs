@@ -26,7 +26,7 @@ pub(super) fn read(descriptor: Option<&[u8]>) -> Result<Metadata, LoadErrorKind>
 }
 
 /// What cargo takes for a name or a version, and a little more.
-fn is_name(text: &str) -> bool {
+pub(crate) fn is_name(text: &str) -> bool {
     const LONGEST: usize = 128;
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '+');
     (1..=LONGEST).contains(&text.len()) && text.chars().all(plain)

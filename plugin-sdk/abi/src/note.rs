@@ -60,6 +60,9 @@ pub struct Metadata {
     /// Whether its tool definitions are decided at run time.
     #[serde(default)]
     pub dynamic: bool,
+    /// The names of its tools, where the note declares them.
+    #[serde(default)]
+    pub tools: Vec<String>,
 }
 
 /// What goes into a note, known at compile time.

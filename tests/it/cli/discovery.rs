@@ -168,7 +168,7 @@ fn without_any_plugin_the_places_are_named() {
 {home}/work/.toolhost/plugins (the project), which is not there
 {home}/.local/share/toolhost/plugins (the user)
 {home}/system/toolhost/plugins (the system), which is not there";
-    let fix = "copy a plugin's file into {home}/.local/share/toolhost/plugins, or name it with --plugin PATH";
+    let fix = "install one with `toolhost install FILE`, or name it with --plugin PATH";
     let shown = message.replace('\n', "\n    ");
     for args in [&["list"][..], &["show", "echo"], &["call", "echo"]] {
         with_path(&home, "extra", args).is(2, "", &format!("error: {shown}\n  fix: {fix}\n"));

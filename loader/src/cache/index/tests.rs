@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::bundle::sha256;
+use crate::inspect::Linkage;
 
 /// A plugin's file, the directory of copies with its copy, and what is known of both.
 struct Known {
@@ -29,7 +30,7 @@ impl Known {
             relative: "ü p.so".into(),
             bytes: Some(b"plugin".into()),
             hash: fingerprint.clone(),
-            soname: None,
+            linkage: Linkage { needed: vec!["libc.so.6".to_owned()], ..Linkage::default() },
             key: Some(key(&source)),
             copy: Some(key(&copy)),
             source,
@@ -39,7 +40,6 @@ impl Known {
             metadata: serde_json::from_value(metadata).unwrap(),
             parts: vec![part],
             fingerprint,
-            needed: vec!["libc.so.6".to_owned()],
             absent: vec![path("plugins/libdep.so")],
         };
         Self { directory, bundle }
