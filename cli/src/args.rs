@@ -14,13 +14,19 @@ pub(crate) use trust::{Block, Install, Remove, Trust, Unblock, Untrust};
 
 const AFTER_HELP: &str = "\
 Examples:
+  toolhost list
   toolhost list --plugin ./plugins
   toolhost show batch_rename_preview --plugin ./plugins
   toolhost call batch_rename_preview --plugin ./plugins files=IMG_1.JPG find=IMG replace=trip
   toolhost list --plugin ./plugins --config my-plugin='{\"retries\": 3}'
   toolhost list --plugin ./plugins --config my-plugin=@settings.json
 
+Without --plugin, or besides it, plugins are looked for in the directories
+that `toolhost config` shows; --no-discovery leaves those out.
+
 Environment:
+  TOOLHOST_PLUGIN_PATH
+                directories to look for plugins in, with colons between them
   TOOLHOST_LOG  how much is logged on standard error: error, warn (the
                 default), info, debug or trace, or a filter such as
                 info,my_plugin=debug
@@ -64,8 +70,38 @@ Exit codes:
   130  interrupted (143 by SIGTERM, 129 by SIGHUP)";
 
 const LIST_HELP: &str = "\
-Example:
-  toolhost list --plugin ./plugins --json";
+Examples:
+  toolhost list
+  toolhost list --plugin ./plugins --json
+  toolhost list --plugin ./plugins --no-discovery
+
+Below the tools stand the plugins that were found and left alone: since one
+of the same name, or the same content, was found before, or since your
+settings, or the project's, disable them.";
+
+const CONFIG_HELP: &str = "\
+Examples:
+  toolhost config
+  toolhost config --json
+  toolhost config --config-file ./other.toml
+
+Settings are read from toolhost/toolhost.toml in your configuration directory
+and from .toolhost/toolhost.toml of the project, the nearest directory above
+that has a .toolhost. A file looks like this:
+
+  directories = [\"~/my-plugins\"]
+  disabled = [\"old-plugin\"]
+
+  [limits]
+  factory-seconds = 10
+  tools = 128
+  definition-bytes = 1048576
+
+  [plugins.word-count]
+  retries = 3
+
+The command line comes before the project, and the project before you. But a
+project's file can neither add directories nor raise a limit.";
 
 const JOURNAL_HELP: &str = "\
 Examples:
@@ -108,7 +144,7 @@ pub(crate) struct Args {
 /// Where plugins come from, where their copies go, and what they get.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Plugins {
-    /// A plugin's file, or a directory of them; may be given several times
+    /// A plugin's file, or a directory of them, besides those that are found; may be given several times
     #[arg(long = "plugin", value_name = "PATH", global = true)]
     pub(crate) paths: Vec<PathBuf>,
     /// Where private copies of plugins are kept; by default toolhost/plugins in your cache directory
@@ -117,6 +153,12 @@ pub(crate) struct Plugins {
     /// The settings of the plugin with this name; may be given several times, for several plugins
     #[arg(long = "config", value_name = "PLUGIN=JSON|@FILE", global = true)]
     pub(crate) configs: Vec<String>,
+    /// Look for plugins nowhere else than in what --plugin names
+    #[arg(long, global = true)]
+    pub(crate) no_discovery: bool,
+    /// A file of settings, instead of toolhost/toolhost.toml in your configuration directory
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) config_file: Option<PathBuf>,
     /// Run no programs for plugins; without this, a tool may run what you may
     #[arg(long, global = true)]
     pub(crate) no_exec: bool,
@@ -130,6 +172,8 @@ pub(crate) enum Command {
     Show(Show),
     /// Call a tool, look at its preview, apply or discard it
     Call(Call),
+    /// Show what is set, where it was set, and where plugins are looked for
+    Config(Config),
     /// Show what became of the actions that calls staged
     Journal(Journal),
     /// Tell what a plugin's file is, and whether it can be loaded, without running anything of it
@@ -157,6 +201,7 @@ impl Command {
             Self::List(list) => list.json,
             Self::Show(show) => show.json,
             Self::Call(call) => call.json,
+            Self::Config(config) => config.json,
             Self::Journal(journal) => journal.json,
             Self::Inspect(inspect) => inspect.json,
             Self::Trust(trust) => trust.json,
@@ -173,7 +218,7 @@ impl Command {
 #[derive(Debug, clap::Args)]
 #[command(after_help = LIST_HELP)]
 pub(crate) struct List {
-    /// Print one JSON object: {tools, errors}
+    /// Print one JSON object: {tools, errors, shadowed, disabled}
     #[arg(long)]
     json: bool,
 }
@@ -215,6 +260,14 @@ pub(crate) struct Call {
     #[arg(long, value_name = "DIR", env = "TOOLHOST_JOURNAL_DIR")]
     pub(crate) journal_dir: Option<PathBuf>,
     /// Print one JSON object, {result, resolved} or {error: {code, message, fix}}, and never ask
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = CONFIG_HELP)]
+pub(crate) struct Config {
+    /// Print one JSON object: {values, search, files}
     #[arg(long)]
     json: bool,
 }

@@ -1,4 +1,4 @@
-//! From `--plugin` to a session with tools.
+//! From where plugins are to a session with tools.
 
 use std::path::{Path, PathBuf};
 
@@ -7,15 +7,18 @@ use toolhost_core::{CallError, RESOLVE, ToolDefinition};
 use toolhost_loader::{
     FirstSight, Host, HostBuilder, LoadError, LoadErrorKind, PluginInfo, Session, SessionOptions, Stage,
 };
+use tracing::debug;
 
 use crate::args::{FIRST_SIGHT, Plugins};
-use crate::config::{self, Setting};
+use crate::config::Config;
 use crate::error::{CliError, TRUST};
 use crate::output::Output;
 use crate::places;
 use crate::plain::plain_line;
 use crate::screen::SCREEN;
+use crate::search::{self, Place, Why};
 use crate::services::Services;
+use crate::settings;
 use crate::signals::Signals;
 
 /// A session, and what could not be loaded for it.
@@ -23,6 +26,7 @@ pub(crate) struct Loaded {
     pub(crate) host: Host,
     pub(crate) session: Session,
     pub(crate) errors: Vec<LoadError>,
+    config: Config,
 }
 
 /// How the session differs from the usual one.
@@ -35,12 +39,21 @@ pub(crate) struct Settings<'a> {
 }
 
 /// Loads the plugins and opens a session with these settings.
-pub(crate) async fn load(plugins: &Plugins, settings: Settings<'_>, signals: &Signals) -> Result<Loaded, CliError> {
-    if plugins.paths.is_empty() {
-        let fix = "add --plugin PATH, where PATH is a plugin's file or the directory that it was built into";
+pub(crate) async fn load(
+    plugins: &Plugins,
+    settings: Settings<'_>,
+    output: &Output,
+    signals: &Signals,
+) -> Result<Loaded, CliError> {
+    if plugins.no_discovery && plugins.paths.is_empty() {
+        let fix = "add --plugin PATH, where PATH is a plugin's file or the directory that it was built into, or leave out \
+                   --no-discovery";
         return Err(CliError::usage("no-plugin", "no plugin was named", fix));
     }
-    let configs = config::parse(&plugins.configs)?;
+    let config = Config::read(plugins)?;
+    if let Some(warning) = &config.project.warning {
+        output.warn(warning);
+    }
     let options = SessionOptions::new(format!("cli-{}", std::process::id()));
     let options = match settings.cwd {
         Some(cwd) => options.cwd(directory(cwd)?),
@@ -56,13 +69,13 @@ pub(crate) async fn load(plugins: &Plugins, settings: Settings<'_>, signals: &Si
             SCREEN.take_back();
             Err(CliError::interrupted(code))
         }
-        loaded = open(plugins, options, configs) => loaded,
+        loaded = open(plugins, options, config) => loaded,
     }
 }
 
-async fn open(plugins: &Plugins, options: SessionOptions, configs: Vec<Setting>) -> Result<Loaded, CliError> {
-    let mut builder =
-        plugins.paths.iter().fold(Host::builder().open_late(true), |builder, plugin| builder.plugin(plugin));
+async fn open(plugins: &Plugins, options: SessionOptions, config: Config) -> Result<Loaded, CliError> {
+    let places = search::places(plugins, &config);
+    let mut builder = search::add(&places, Host::builder().open_late(true).limits(config.limits()));
     builder = places::trust_file().into_iter().fold(builder, HostBuilder::trust_from);
     builder = places::block_files().fold(builder, HostBuilder::blocks_from);
     if let Ok(program) = std::env::current_exe() {
@@ -71,23 +84,46 @@ async fn open(plugins: &Plugins, options: SessionOptions, configs: Vec<Setting>)
     if let Some(directory) = &plugins.cache_dir {
         builder = builder.cache_dir(directory);
     }
-    builder = configs.iter().fold(builder, |builder, (plugin, settings)| builder.config(plugin, settings.clone()));
+    builder = config.disabled.keys().fold(builder, |builder, plugin| builder.disable(plugin));
+    builder = config.plugins.iter().fold(builder, |builder, (plugin, given)| builder.config(plugin, given.value()));
     let host = builder
         .build()
         .await
         .map_err(|error| CliError::usage("host", error.to_string(), "give a directory of yours with --cache-dir"))?;
     // What was named has to be there; what a directory happens to hold, such as a link that leads nowhere, has not.
-    let named =
-        |path: &Path| plugins.paths.iter().any(|named| std::path::absolute(named).is_ok_and(|named| named == path));
+    let named = |path: &Path| places.iter().any(|place| place.why == Why::Named && place.path == path);
     let missing = |error: &&LoadError| matches!(error.kind, LoadErrorKind::NotFound) && named(&error.path);
     if let Some(error) = host.load_errors().iter().find(missing) {
         let message = format!("{}: {}", error.path.display(), error.kind);
         return Err(CliError::usage("plugin-not-found", message, error.fix()));
     }
-    config::check(&configs, &host)?;
+    if host.plugins().next().is_none() && host.load_errors().is_empty() {
+        return Err(nothing_found(&host, &places, &config));
+    }
+    settings::check(&config.given, &host)?;
+    let unread = config.plugins.keys().filter(|name| !host.plugins().any(|plugin| plugin.name == **name));
+    for plugin in unread {
+        debug!(plugin, "settings of a plugin that is not loaded");
+    }
     let opened = host.session(options).await;
     let errors = host.load_errors().iter().cloned().chain(opened.errors).collect();
-    Ok(Loaded { host, session: opened.session, errors })
+    Ok(Loaded { host, session: opened.session, errors, config })
+}
+
+/// Where plugins were looked for in vain.
+fn nothing_found(host: &Host, places: &[Place], config: &Config) -> CliError {
+    if let Some(plugin) = host.disabled().first() {
+        let by = config.disabled.get(&plugin.name).map(ToString::to_string).unwrap_or_default();
+        let message = format!("every plugin that was found is disabled, such as `{}` by {by}", plugin.name);
+        return CliError::usage("no-plugin", message, "take it off `disabled`, which `toolhost config` shows");
+    }
+    let looked = places.iter().map(|place| {
+        let there = if place.path.exists() { "" } else { ", which is not there" };
+        format!("\n{} ({}){there}", plain_line(&place.path.to_string_lossy()), place.why)
+    });
+    let message = format!("there is no plugin in any of these places:{}", looked.collect::<String>());
+    let fix = "install one with `toolhost install FILE`, or name it with --plugin PATH";
+    CliError::usage("no-plugin", message, fix)
 }
 
 fn directory(cwd: &Path) -> Result<PathBuf, CliError> {
@@ -108,6 +144,21 @@ impl Loaded {
         let tools = self.session.tools();
         let origin = tools.origin(&tool.name)?;
         self.host.plugins().find(|plugin| plugin.fingerprint == origin.fingerprint && plugin.name == origin.plugin)
+    }
+
+    /// What a plugin is disabled by.
+    pub(crate) fn disabled_by(&self, plugin: &PluginInfo) -> String {
+        self.config.disabled.get(&plugin.name).map(ToString::to_string).unwrap_or_default()
+    }
+
+    /// What a program is told of a plugin that is disabled.
+    pub(crate) fn disabled_json(&self, plugin: &PluginInfo) -> Value {
+        json!({
+            "path": plugin.path.to_string_lossy(),
+            "plugin": plugin.name,
+            "version": plugin.version,
+            "by": self.config.disabled.get(&plugin.name).map(|source| source.as_json()),
+        })
     }
 
     /// What a program is told of a tool.

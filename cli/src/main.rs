@@ -14,13 +14,18 @@ mod list;
 mod load;
 mod log;
 mod output;
+mod paths;
 mod places;
 mod plain;
+mod project;
 mod schema;
 mod screen;
+mod search;
 mod services;
+mod settings;
 mod show;
 mod signals;
+mod similar;
 mod stdout;
 mod trust;
 
@@ -78,6 +83,7 @@ fn run(output: Output) -> u8 {
             Command::List(_) => list::run(&args.plugins, &output, &signals).await,
             Command::Show(show) => show::run(show, &args.plugins, &output, &signals).await,
             Command::Call(call) => call::run(call, &args.plugins, &output, signals).await,
+            Command::Config(_) => config::run(&args.plugins, &output),
             Command::Inspect(inspect) => Ok(inspect::run(&inspect.file, &output)),
             Command::Journal(journal) => journal::run(journal.journal_dir.as_deref(), &output),
             Command::Trust(trust) => trust::run(trust, &output, &signals).await,

@@ -16,7 +16,7 @@ use crate::{example, schema};
 const COLUMNS: usize = 100;
 
 pub(crate) async fn run(show: &Show, plugins: &Plugins, output: &Output, signals: &Signals) -> Result<u8, CliError> {
-    let loaded = load(plugins, Settings::default(), signals).await?;
+    let loaded = load(plugins, Settings::default(), output, signals).await?;
     loaded.require_trusted(&show.tool, output)?;
     loaded.require_tools(output)?;
     let tools = loaded.session.tools();
@@ -81,7 +81,8 @@ fn fields(schema: &Value, required: &str, none: &str, width: usize) -> String {
     for parameter in parameters {
         let required = if parameter.required { format!(", {required}") } else { String::new() };
         let default = parameter.default.map(|default| format!(", {default} by default")).unwrap_or_default();
-        let _ = writeln!(text, "  {BOLD}{}{BOLD:#}  {}{required}{default}", parameter.path, parameter.kind);
+        let (path, kind) = (plain_line(&parameter.path), plain_line(&parameter.kind));
+        let _ = writeln!(text, "  {BOLD}{path}{BOLD:#}  {kind}{required}{default}");
         let description = plain_line(&parameter.description.split_whitespace().collect::<Vec<_>>().join(" "));
         if !description.is_empty() {
             let _ = writeln!(text, "{}", textwrap::fill(&description, options(width, "      ")));

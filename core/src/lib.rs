@@ -60,6 +60,7 @@ mod steering;
 mod sync;
 mod tool;
 mod validate;
+mod wording;
 
 pub use approver::{ApprovalRequest, Approver, AskerDecides, Decision, PersonDecides, Rules};
 pub use call::{Call, CallContext, CallError};

@@ -8,7 +8,7 @@ use toolhost_protocol::{AgentToolResult, Failure, RESOLVE, RenderRequest, Sessio
 
 use crate::render::Renders;
 use crate::validate::Validator;
-use crate::{BoxFuture, CallContext, InvalidParameters, WeakSession};
+use crate::{BoxFuture, CallContext, InvalidParameters, WeakSession, wording};
 
 /// What running a tool ends with.
 pub type ToolOutcome = Result<AgentToolResult, Failure>;
@@ -116,6 +116,24 @@ pub enum RegisterError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The schema of its results' details cannot be used.
+    #[error("the details of tool `{name}` have no usable schema: {reason}")]
+    OutputSchema {
+        /// The tool's name.
+        name: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A text of its definition is too long, or has characters that steer whoever shows it.
+    #[error("the {part} of tool `{name}` {problem}")]
+    Text {
+        /// The tool's name.
+        name: String,
+        /// Which text, such as `description`.
+        part: String,
+        /// What is wrong with it.
+        problem: String,
+    },
 }
 
 pub(crate) struct Registered {
@@ -143,6 +161,10 @@ impl Registered {
         }
         let validator = Validator::new(&definition.parameters)
             .map_err(|reason| RegisterError::Schema { name: name.clone(), reason })?;
+        if let Some(schema) = &definition.output_schema {
+            Validator::new(schema).map_err(|reason| RegisterError::OutputSchema { name: name.clone(), reason })?;
+        }
+        wording::check(&definition)?;
         let fingerprint = tool.origin().map(|origin| origin.fingerprint.as_str().into());
         let turnstile = (!definition.parallel).then(Arc::default);
         let definition = Arc::new(definition);
@@ -336,6 +358,16 @@ mod tests {
             let error = registered(definition.clone()).err().unwrap().to_string();
             assert!(error.contains(reason), "{error}");
         }
+    }
+
+    #[test]
+    fn a_schema_of_details_has_to_be_one_of_an_object_too() {
+        let mut definition = ToolDefinition::new("a");
+        definition.output_schema = Some(json!({"type": "array"}));
+        assert_eq!(
+            registered(definition).err().unwrap().to_string(),
+            "the details of tool `a` have no usable schema: its type has to be `object`"
+        );
     }
 
     #[test]

@@ -38,6 +38,7 @@ mod inspect;
 mod inspection;
 mod install;
 mod load;
+mod names;
 mod needs;
 mod siblings;
 mod state;
@@ -46,7 +47,7 @@ mod unopened;
 
 pub use error::{Ending, LoadError, LoadErrorKind, Report, Stage, UntrustedPlugin};
 pub use first_sight::{FirstSight, answer_first_sight};
-pub use host::{BuildError, Host, HostBuilder, LoadLimits, OpenedSession, PluginInfo};
+pub use host::{BuildError, Host, HostBuilder, LoadLimits, OpenedSession, PluginInfo, Shadowed};
 pub use inspect::LibcFlavour;
 pub use inspection::{HostFacts, Inspection, LibraryStatus, NeededLibrary, inspect};
 pub use install::{InstallError, Installation, InstalledFile, InstalledPlugin, Occupant, PluginDirectory, Removal};

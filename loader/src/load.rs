@@ -1,10 +1,9 @@
 //! A file's way through the stages, up to a plugin whose factory can be run.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use once_cell::sync::OnceCell;
 use serde_json::Value;
@@ -16,15 +15,20 @@ use tracing::{debug, debug_span};
 use crate::adapter::{Entry, PluginLog, open};
 use crate::bundle::{Bundle, sha256};
 use crate::cache::{Cache, Definitions, Index, clean};
+use crate::discover::{Place, ranked};
 use crate::first_sight::{FirstSight, Look};
+use crate::names::ToolNames;
 use crate::trust::{Guard, Policy, Trust, depends_on_trust};
-use crate::{LoadError, LoadErrorKind, PluginInfo, discover, siblings};
+use crate::{LoadError, LoadErrorKind, LoadLimits, PluginInfo, Shadowed, siblings};
 
 /// A plugin whose factory can be run.
 pub(crate) struct Loaded {
     pub(crate) info: Arc<PluginInfo>,
     pub(crate) log: Arc<PluginLog>,
     pub(crate) config: Value,
+    pub(crate) names: Arc<ToolNames>,
+    /// Of the place in which it was found; of a linked plugin 0.
+    rank: usize,
     /// Whether its code may still run.
     pub(crate) guard: Arc<Guard>,
     /// What its tools said of themselves at an earlier start, where it is not opened before one of them is called.
@@ -43,26 +47,12 @@ struct Late {
 impl Loaded {
     fn new(info: PluginInfo, guard: Guard, config: Value) -> Self {
         let log = Arc::new(PluginLog::new(&info.name));
-        let (info, guard) = (Arc::new(info), Arc::new(guard));
-        Self { info, log, config, guard, definitions: None, entry: OnceCell::new(), late: None }
+        let (info, guard, names, entry) = (Arc::new(info), Arc::new(guard), Arc::default(), OnceCell::new());
+        Self { info, log, config, guard, names, rank: 0, definitions: None, entry, late: None }
     }
 
     pub(crate) fn open(info: PluginInfo, guard: Guard, config: Value, entry: Entry) -> Self {
         Self { entry: OnceCell::with_value(entry), ..Self::new(info, guard, config) }
-    }
-
-    /// A linked plugin, unless its name or version is blocked.
-    pub(crate) fn linked(
-        plugin: LinkedPlugin,
-        policy: &Policy,
-        configs: &HashMap<String, Value>,
-    ) -> Result<Self, Box<LoadError>> {
-        let info = PluginInfo::linked(&plugin);
-        let guard = policy
-            .guard(&info, Vec::new())
-            .map_err(|kind| Box::new(LoadError::new(&info.path, kind).with_evidence([info.evidence()])))?;
-        let config = configs.get(&info.name).cloned().unwrap_or_default();
-        Ok(Self::open(info, guard, config, Entry::Linked(plugin)))
     }
 
     /// How its factory is reached. Opens the plugin where that was put off; may block.
@@ -97,75 +87,157 @@ impl Late {
     }
 }
 
-/// How plugins are loaded.
+/// What a host is told of plugins, wherever they come from.
+pub(crate) struct Given {
+    /// Their settings, by name.
+    pub(crate) configs: HashMap<String, Value>,
+    /// The names of those that are left alone.
+    pub(crate) disabled: HashSet<String>,
+    pub(crate) limits: LoadLimits,
+    pub(crate) policy: Policy,
+}
+
+impl Given {
+    fn config(&self, plugin: &str) -> Value {
+        self.configs.get(plugin).cloned().unwrap_or_default()
+    }
+}
+
+/// How plugins are loaded from files.
 pub(crate) struct Loading {
     pub(crate) cache: Cache,
-    pub(crate) configs: HashMap<String, Value>,
-    pub(crate) policy: Policy,
+    pub(crate) given: Given,
     /// Opens no plugin whose tools are known before one of them is called.
     pub(crate) late: bool,
     pub(crate) first_sight: Option<(FirstSight, Handle)>,
-    pub(crate) factory_limit: Duration,
 }
 
-/// By what the definitions of a plugin's tools are known, besides its bytes: they may depend on its settings, and on
-/// what this version of toolhost asks for.
-pub(crate) fn definitions_key(config: &Value) -> String {
-    sha256(format!("{} {config}", env!("CARGO_PKG_VERSION")).as_bytes())
+/// By what the definitions of a plugin's tools are known, besides its bytes: they may depend on its settings, on what
+/// this version of toolhost asks for, and on what it lets through.
+pub(crate) fn definitions_key(config: &Value, limits: &LoadLimits) -> String {
+    let LoadLimits { tools, definition_bytes, .. } = limits;
+    sha256(format!("{} {tools} {definition_bytes} {config}", env!("CARGO_PKG_VERSION")).as_bytes())
 }
 
-/// Loads the plugins of these paths, in order, each as it is trusted.
-pub(crate) fn all(paths: &[(PathBuf, Trust)], loading: &Loading) -> (Vec<Loaded>, Vec<LoadError>) {
-    let (mut plugins, mut errors, mut seen) = (Vec::new(), Vec::new(), Vec::new());
-    let cache = &loading.cache;
-    let mut index = Index::open(cache.root());
-    for (path, trust) in paths {
-        let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-        let files = discover::plugin_files(&path).unwrap_or_else(|kind| {
-            errors.push(LoadError::new(&path, kind));
-            Vec::new()
-        });
-        for file in files {
-            // Links and repeated paths count once, unless a path is trusted for another reason.
-            let identity = std::fs::metadata(&file).ok().map(|file| (file.dev(), file.ino()));
-            let known = |(other, refused): &(Option<(u64, u64)>, Option<Trust>)| {
-                *other == identity && refused.is_none_or(|refused| refused == *trust)
-            };
-            if identity.is_some() && seen.iter().any(known) {
-                continue;
-            }
-            let loaded = one(&file, *trust, &mut index, loading);
-            let refused = loaded.as_ref().err().filter(|error| depends_on_trust(&error.kind)).map(|_| *trust);
-            seen.push((identity, refused));
-            match loaded {
-                Ok(loaded) => plugins.push(loaded),
-                Err(error) => errors.push(*error),
-            }
+/// The files that were looked at, by which links and repeated paths count once; with the reasons to trust them that did
+/// not do, of which another one may.
+#[derive(Default)]
+struct Seen(HashMap<(u64, u64), Vec<Trust>>);
+
+impl Seen {
+    fn is_new(&self, file: &Path, trust: Trust) -> bool {
+        let refused = identity(file).and_then(|identity| self.0.get(&identity));
+        refused.is_none_or(|refused| !refused.is_empty() && !refused.contains(&trust))
+    }
+
+    fn add(&mut self, file: &Path, trust: Trust, error: Option<&Box<LoadError>>) {
+        let Some(identity) = identity(file) else { return };
+        let refused = self.0.entry(identity).or_default();
+        match error {
+            Some(error) if depends_on_trust(&error.kind) => refused.push(trust),
+            _ => refused.clear(),
         }
     }
-    if index.has_learned() {
-        // Where there are new copies, there may be old ones.
-        clean(cache.root());
-    }
-    index.save();
-    (plugins, errors)
 }
 
-fn one(file: &Path, trust: Trust, index: &mut Index, loading: &Loading) -> Result<Loaded, Box<LoadError>> {
-    let unsafe_place = |kind| Box::new(LoadError::new(file, kind).with_evidence(size(file)));
-    let known = known(file, trust, index).map_err(unsafe_place)?;
-    let is_known = known.is_some();
-    let (bundle, info) = match known {
-        Some(bundle) => {
-            let info = PluginInfo::new(file, bundle.fingerprint.clone(), bundle.metadata.clone());
-            (bundle, info)
+fn identity(file: &Path) -> Option<(u64, u64)> {
+    std::fs::metadata(file).ok().map(|file| (file.dev(), file.ino()))
+}
+
+/// What came of everything that was found.
+#[derive(Default)]
+pub(crate) struct Found {
+    pub(crate) plugins: Vec<Loaded>,
+    pub(crate) errors: Vec<LoadError>,
+    pub(crate) shadowed: Vec<Shadowed>,
+    pub(crate) disabled: Vec<PluginInfo>,
+}
+
+impl Found {
+    /// Takes in what is linked into the program.
+    pub(crate) fn add_linked(&mut self, plugin: LinkedPlugin, given: &Given) {
+        let info = PluginInfo::linked(&plugin);
+        if given.disabled.contains(&info.name) {
+            return self.disabled.push(info);
         }
-        None => inspect(file, trust)?,
-    };
-    let evidence = Evidence::new(&bundle, &info);
-    let failed = |kind| evidence.error(file, kind);
-    let guard = debug_span!("trust").in_scope(|| loading.policy.admit(&bundle, &info, trust)).map_err(failed)?;
-    Candidate { info, bundle, guard, is_known, index, loading }.load().map_err(failed)
+        match given.policy.guard(&info, Vec::new()) {
+            Ok(guard) => {
+                let config = given.config(&info.name);
+                self.plugins.push(Loaded::open(info, guard, config, Entry::Linked(plugin)));
+            }
+            Err(kind) => self.errors.push(LoadError::new(&info.path, kind).with_evidence([info.evidence()])),
+        }
+    }
+
+    /// Loads the plugins of these places, in order.
+    pub(crate) fn add_all(&mut self, places: &[Place], loading: &Loading) {
+        let (cache, mut seen) = (&loading.cache, Seen::default());
+        let mut index = Index::open(cache.root());
+        for (rank, place) in ranked(places) {
+            let files = place.files().unwrap_or_else(|kind| {
+                let path = std::path::absolute(&place.path).unwrap_or_else(|_| place.path.clone());
+                self.errors.push(LoadError::new(&path, kind));
+                Vec::new()
+            });
+            for file in files {
+                if seen.is_new(&file, place.trust) {
+                    let added = self.add(&file, rank, place.trust, &mut index, loading);
+                    seen.add(&file, place.trust, added.as_ref().err());
+                    self.errors.extend(added.err().map(|error| *error));
+                }
+            }
+        }
+        if index.has_learned() {
+            // Where there are new copies, there may be old ones.
+            clean(cache.root());
+        }
+        index.save();
+    }
+
+    fn add(
+        &mut self,
+        file: &Path,
+        rank: usize,
+        trust: Trust,
+        index: &mut Index,
+        loading: &Loading,
+    ) -> Result<(), Box<LoadError>> {
+        let unsafe_place = |kind| Box::new(LoadError::new(file, kind).with_evidence(size(file)));
+        let known = known(file, trust, index).map_err(unsafe_place)?;
+        let is_known = known.is_some();
+        let (bundle, info) = match known {
+            Some(bundle) => {
+                let info = PluginInfo::new(file, bundle.fingerprint.clone(), bundle.metadata.clone());
+                (bundle, info)
+            }
+            None => inspect(file, trust)?,
+        };
+        if loading.given.disabled.contains(&info.name) {
+            debug!(plugin = info.name, path = %file.display(), "disabled");
+            self.disabled.push(info);
+        } else if let Some(by) = self.before(&info, rank) {
+            debug!(plugin = info.name, path = %file.display(), by = %by.path.display(), "shadowed");
+            self.shadowed.push(Shadowed::new(info, &by));
+        } else {
+            let evidence = Evidence::new(&bundle, &info);
+            let failed = |kind| evidence.error(file, kind);
+            let guard =
+                debug_span!("trust").in_scope(|| loading.given.policy.admit(&bundle, &info, trust)).map_err(failed)?;
+            let loaded = Candidate { info, bundle, guard, is_known, index, loading }.load().map_err(failed)?;
+            self.plugins.push(Loaded { rank, ..loaded });
+        }
+        Ok(())
+    }
+
+    /// The plugin that comes before this one: of the same content, or of the same name and from an earlier place. What
+    /// could not be loaded comes before nothing.
+    fn before(&self, plugin: &PluginInfo, rank: usize) -> Option<Arc<PluginInfo>> {
+        let comes_before = |loaded: &&Loaded| {
+            let other = &loaded.info;
+            other.fingerprint == plugin.fingerprint || (other.name == plugin.name && loaded.rank < rank)
+        };
+        self.plugins.iter().find(comes_before).map(|loaded| loaded.info.clone())
+    }
 }
 
 /// What the index knows of a file that is where this trust allows it to be.
@@ -228,8 +300,9 @@ struct Candidate<'a> {
 
 impl Candidate<'_> {
     fn load(mut self) -> Result<Loaded, LoadErrorKind> {
-        let config = self.loading.configs.get(&self.info.name).cloned().unwrap_or_default();
-        let key = definitions_key(&config);
+        let given = &self.loading.given;
+        let config = given.config(&self.info.name);
+        let key = definitions_key(&config, &given.limits);
         let mut definitions = None;
         if self.is_known {
             definitions = self.index.definitions(&self.info.path, &key).map(<[_]>::to_vec);
@@ -267,7 +340,7 @@ impl Candidate<'_> {
             bundle: &self.bundle,
             copy: staged.path(),
             config,
-            factory_limit: self.loading.factory_limit,
+            limits: &self.loading.given.limits,
         };
         let looked = debug_span!("first_sight").in_scope(|| look.take(first_sight, runtime))?;
         let file = &self.info.path;

@@ -2,7 +2,9 @@
 //!
 //! Every case has a home of its own, says all of what it expects, and waits for what it needs, never for a time.
 
+mod config_files;
 mod decisions;
+mod discovery;
 mod docs;
 mod inspect;
 mod install;

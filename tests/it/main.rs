@@ -10,6 +10,7 @@ mod calls;
 mod cli;
 mod compatibility;
 mod copies;
+mod discovery;
 mod dynamic;
 mod ends;
 mod errors;

@@ -42,7 +42,7 @@ pub(crate) async fn run(
         false => services,
     };
     let settings = Settings { cwd: call.cwd.as_deref(), journal, services: Some(services.clone()) };
-    let loaded = load(plugins, settings, &signals).await?;
+    let loaded = load(plugins, settings, output, &signals).await?;
     loaded.require_trusted(&call.tool, output)?;
     loaded.require_tools(output)?;
     let tools = loaded.session.tools();

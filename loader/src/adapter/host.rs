@@ -13,6 +13,7 @@ use super::log::PluginLog;
 use super::{answer, change, guarded};
 use crate::PluginInfo;
 use crate::load::Loaded;
+use crate::names::ToolNames;
 use crate::trust::{Guard, Guarded};
 
 /// The host as one plugin in one session sees it. It keeps neither alive: the session owns the plugin's tools, and
@@ -23,18 +24,21 @@ struct HostAdapter {
     plugin: Arc<PluginInfo>,
     log: Arc<PluginLog>,
     guard: Arc<Guard>,
+    names: Arc<ToolNames>,
 }
 
 pub(super) fn object(session: WeakSession, loaded: &Loaded) -> HostObject {
-    let (plugin, log, guard) = (loaded.info.clone(), loaded.log.clone(), loaded.guard.clone());
-    HostObject::from_value(HostAdapter { session, plugin, log, guard }, TD_Opaque)
+    let (plugin, log) = (loaded.info.clone(), loaded.log.clone());
+    let (guard, names) = (loaded.guard.clone(), loaded.names.clone());
+    HostObject::from_value(HostAdapter { session, plugin, log, guard, names }, TD_Opaque)
 }
 
 impl HostAdapter {
     fn push(&self, call: u64, head: &[u8], change: ChangeObject) -> Result<PushReceipt, Failure> {
         let change = Guarded::new(change, self.guard.clone());
-        let head: PendingHead = serde_json::from_slice(head)
+        let mut head: PendingHead = serde_json::from_slice(head)
             .map_err(|error| Failure::new(format!("the pending action cannot be read: {error}")))?;
+        head.source_tool_name = head.source_tool_name.map(|own| self.names.in_host(own));
         let action = change::action(self.plugin.name.clone(), head, change);
         let id = self.session.push_pending_action(call, action).map_err(|error| Failure::new(error.to_string()))?;
         Ok(PushReceipt::new(id))

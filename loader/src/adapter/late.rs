@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
@@ -13,8 +12,8 @@ use toolhost_protocol::RenderRequest;
 use tracing::warn;
 
 use super::create::{Failed, Made, create};
-use crate::LoadErrorKind;
 use crate::load::Loaded;
+use crate::{LoadErrorKind, LoadLimits};
 
 /// The code of the failure of a call whose plugin could not be opened after all.
 const LOAD: &str = "load";
@@ -24,7 +23,7 @@ pub(crate) struct LatePlugin {
     plugin: Arc<Loaded>,
     session: WeakSession,
     runtime: Handle,
-    factory_limit: Duration,
+    limits: LoadLimits,
     tools: OnceCell<HashMap<String, Arc<dyn Tool>>>,
 }
 
@@ -34,12 +33,12 @@ impl LatePlugin {
         plugin: &Arc<Loaded>,
         session: &Session,
         runtime: &Handle,
-        factory_limit: Duration,
+        limits: &LoadLimits,
     ) -> Option<Vec<Made>> {
         let definitions = plugin.definitions.as_ref()?;
         let (plugin, session, runtime) = (plugin.clone(), session.downgrade(), runtime.clone());
         let info = plugin.info.clone();
-        let late = Arc::new(Self { plugin, session, runtime, factory_limit, tools: OnceCell::new() });
+        let late = Arc::new(Self { plugin, session, runtime, limits: limits.clone(), tools: OnceCell::new() });
         let origin = ToolOrigin::new(&info.name, &info.version, &info.fingerprint);
         let tool = |definition: &ToolDefinition| {
             let (definition, origin, plugin) = (definition.clone(), origin.clone(), late.clone());
@@ -54,7 +53,7 @@ impl LatePlugin {
 
     async fn create(&self) -> Result<HashMap<String, Arc<dyn Tool>>, Failure> {
         let session = self.session.upgrade().ok_or_else(|| Failure::new("the session has ended"))?;
-        let made = create(&self.plugin, &session, &self.runtime, self.factory_limit).await;
+        let made = create(&self.plugin, &session, &self.runtime, &self.limits).await;
         let made = made.map_err(|failed| self.failed(failed))?;
         let tools: HashMap<_, _> =
             made.into_iter().filter_map(Result::ok).map(|tool| (tool.definition().name.clone(), tool)).collect();
@@ -71,7 +70,7 @@ impl LatePlugin {
         let plugin = self.plugin.info.name.clone();
         let kind = match failed {
             Failed::NotOpened(kind) => kind,
-            Failed::TimedOut => LoadErrorKind::FactoryTimedOut { plugin, limit: self.factory_limit },
+            Failed::TimedOut => LoadErrorKind::FactoryTimedOut { plugin, limit: self.limits.factory },
             Failed::Refused(failure) => {
                 LoadErrorKind::FactoryFailed { plugin, code: failure.code, reason: failure.message }
             }

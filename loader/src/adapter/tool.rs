@@ -8,8 +8,8 @@ use toolhost_core::{BoxFuture, CallContext, Failure, SessionStep, Tool, ToolDefi
 use toolhost_protocol::{RenderRequest, ToolHints};
 
 use super::{call, decode, encode};
-use crate::PluginInfo;
 use crate::trust::Guarded;
+use crate::{LoadErrorKind, LoadLimits, PluginInfo};
 
 /// The code of the failure of a call whose plugin is blocked.
 const BLOCKED: &str = "blocked";
@@ -23,11 +23,34 @@ pub(super) struct PluginTool {
     hints: ToolHints,
 }
 
+/// Why a tool's definition cannot be used.
+#[derive(Debug)]
+pub(super) enum Unusable {
+    Unreadable(String),
+    TooLarge(usize),
+}
+
+impl Unusable {
+    /// The error of the tool with this number of this plugin.
+    pub(super) fn of(self, plugin: &PluginInfo, index: usize, limits: &LoadLimits) -> LoadErrorKind {
+        let plugin = plugin.name.clone();
+        match self {
+            Self::Unreadable(reason) => LoadErrorKind::BadDefinition { plugin, index, reason },
+            Self::TooLarge(bytes) => {
+                LoadErrorKind::DefinitionTooLarge { plugin, index, bytes, limit: limits.definition_bytes }
+            }
+        }
+    }
+}
+
 impl PluginTool {
-    /// Reads the tool's definition.
-    pub(super) fn new(plugin: Arc<PluginInfo>, tool: Guarded<ToolObject>) -> Result<Self, String> {
+    /// Reads the tool's definition, of at most so many bytes.
+    pub(super) fn new(plugin: Arc<PluginInfo>, tool: Guarded<ToolObject>, most: usize) -> Result<Self, Unusable> {
         let said = tool.definition();
-        let definition = definition(&said)?;
+        if said.len() > most {
+            return Err(Unusable::TooLarge(said.len()));
+        }
+        let definition = definition(&said).map_err(Unusable::Unreadable)?;
         // What cannot be read is as if it were not said.
         let hints = serde_json::from_slice(&said).unwrap_or_default();
         let origin = ToolOrigin::new(&plugin.name, &plugin.version, &plugin.fingerprint);
@@ -150,7 +173,7 @@ mod tests {
             dynamic: false,
         };
         let tool = Guarded::new(ToolObject::from_value(notes, TD_Opaque), Arc::default());
-        let tool = PluginTool::new(Arc::new(plugin), tool).unwrap();
+        let tool = PluginTool::new(Arc::new(plugin), tool, 1024).unwrap();
         let session = Session::new(SessionOptions::new("test"), Handle::current());
         session.register(Arc::new(tool)).unwrap();
         session.step(SessionStep::Switch).await;

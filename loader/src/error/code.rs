@@ -46,6 +46,8 @@ impl LoadErrorKind {
             Self::FactoryFailed { .. } => "TH0701",
             Self::FactoryTimedOut { .. } => "TH0702",
             Self::BadDefinition { .. } => "TH0703",
+            Self::TooManyTools { .. } => "TH0704",
+            Self::DefinitionTooLarge { .. } => "TH0705",
             Self::ToolRefused { .. } => "TH0801",
         }
     }
@@ -101,6 +103,13 @@ impl LoadErrorKind {
             Self::OtherLayout { .. } => "build the plugin again with a released toolhost-plugin-sdk",
             Self::FactoryFailed { plugin, code, reason } => return factory_fix(plugin, code.as_deref(), reason),
             Self::FactoryTimedOut { .. } => "mend what the message names, or ask the plugin's author",
+            Self::TooManyTools { .. } => {
+                "raise the limit: `tools` under `[limits]` in toolhost.toml (`LoadLimits::tools`), or give the plugin fewer"
+            }
+            Self::DefinitionTooLarge { .. } => {
+                "shorten it, or raise the limit: `definition-bytes` under `[limits]` in toolhost.toml \
+                 (`LoadLimits::definition_bytes`)"
+            }
             Self::BadDefinition { .. } | Self::ToolRefused { .. } => "change the tool, or ask the plugin's author to",
         })
     }
@@ -127,7 +136,10 @@ fn blocked_fix(target: &BlockTarget, list: Option<&Path>) -> String {
 
 fn factory_fix(plugin: &str, code: Option<&str>, reason: &str) -> Cow<'static, str> {
     if code == Some(CONFIG) {
-        let fix = format!("correct the plugin's settings: --config {plugin}=JSON (`HostBuilder::config`)");
+        let fix = format!(
+            "correct the plugin's settings: --config {plugin}=JSON, or `[plugins.{plugin}]` in toolhost.toml \
+             (`HostBuilder::config`)"
+        );
         return Cow::Owned(fix);
     }
     // What tokio says where its time, files or network are used outside of a runtime.

@@ -263,6 +263,28 @@ pub enum LoadErrorKind {
         /// What is wrong with it.
         reason: String,
     },
+    /// Create: more tools than one plugin may have; the first ones are there.
+    #[error("`{plugin}` has {found} tools, and only the first {limit} are there")]
+    TooManyTools {
+        /// The plugin's name.
+        plugin: String,
+        /// How many its factory made.
+        found: usize,
+        /// How many one plugin may have.
+        limit: usize,
+    },
+    /// Create: a tool's definition is too large; the plugin's other tools are there.
+    #[error("tool number {} of `{plugin}` has a definition of {bytes} bytes, of which {limit} are the most", index + 1)]
+    DefinitionTooLarge {
+        /// The plugin's name.
+        plugin: String,
+        /// The tool's place among those of its factory, from 0.
+        index: usize,
+        /// How large it is, as JSON.
+        bytes: usize,
+        /// How large it may be.
+        limit: usize,
+    },
     /// Register: a tool was refused; the plugin's other tools are there.
     #[error("tool number {} of `{plugin}` was left out: {reason}", index + 1)]
     ToolRefused {

@@ -131,7 +131,7 @@ mod tests {
         let report = failed().report().to_string();
         let facts: String = (1..8).map(|number| format!("  found: fact {number}\n")).collect();
         let cause = "  cause: the factory of `p` failed: no / licence\n";
-        let fix = "  fix:   correct the plugin's settings: --config p=JSON (`HostBuilder::config`)";
+        let fix = "  fix:   correct the plugin's settings: --config p=JSON, or `[plugins.p]` in toolhost.toml (`HostBuilder::config`)";
         assert_eq!(report, format!("TH0701 (create): /p/libp.so\n{cause}{facts}{fix}"));
         assert_eq!(report.lines().count(), 10);
     }
@@ -148,7 +148,7 @@ mod tests {
                 "path": "/p/libp.so",
                 "cause": "the factory of `p` failed: no\n  licence",
                 "evidence": ["fact 1"],
-                "fix": "correct the plugin's settings: --config p=JSON (`HostBuilder::config`)",
+                "fix": "correct the plugin's settings: --config p=JSON, or `[plugins.p]` in toolhost.toml (`HostBuilder::config`)",
             })
         );
     }

@@ -8,11 +8,11 @@ use tokio::runtime::Builder;
 use toolhost_core::{Session, SessionOptions, ToolDefinition};
 
 use super::wire::{Answer, FORMAT, Request};
-use crate::PluginInfo;
 use crate::adapter::{Entry, Failed, Made, create, open};
 use crate::cache::Staged;
 use crate::load::Loaded;
 use crate::trust::Guard;
+use crate::{LoadLimits, PluginInfo};
 
 /// Looks at a plugin for a host of the same program: reads what to look at from standard input, opens it, runs its
 /// factory, and leaves the answer where the host looks for it. For a process that was started as [`FirstSight`] says; it
@@ -63,8 +63,11 @@ fn look(request: &Request) -> io::Result<Answer> {
     let plugin = Arc::new(Loaded::open(info, Guard::default(), request.config.clone(), Entry::Library(root)));
     let runtime = Builder::new_current_thread().enable_time().build()?;
     let session = Session::new(SessionOptions::new("first-sight"), runtime.handle().clone());
-    let limit = Duration::from_millis(request.factory_ms);
-    let made = runtime.block_on(create(&plugin, &session, runtime.handle(), limit));
+    let limits = LoadLimits::default()
+        .with_factory(Duration::from_millis(request.factory_ms))
+        .with_tools(request.tools)
+        .with_definition_bytes(request.definition_bytes);
+    let made = runtime.block_on(create(&plugin, &session, runtime.handle(), &limits));
     let answer = match made {
         Ok(made) => said(&made).map_or(Answer::Refused, Answer::Tools),
         Err(Failed::TimedOut) => Answer::TimedOut,

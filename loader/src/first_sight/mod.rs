@@ -19,7 +19,7 @@ use toolhost_core::service::{ExecRequest, ExecResult, KilledBy};
 use toolhost_core::{Caller, LocalExec, ToolDefinition};
 
 use crate::bundle::Bundle;
-use crate::{Ending, LoadErrorKind, PluginInfo};
+use crate::{Ending, LoadErrorKind, LoadLimits, PluginInfo};
 use wire::{Answer, FORMAT, Request};
 
 /// How much of what the process prints is kept.
@@ -83,7 +83,7 @@ pub(crate) struct Look<'a> {
     /// The copy of the plugin.
     pub(crate) copy: &'a Path,
     pub(crate) config: &'a Value,
-    pub(crate) factory_limit: Duration,
+    pub(crate) limits: &'a LoadLimits,
 }
 
 impl Look<'_> {
@@ -102,7 +102,7 @@ impl Look<'_> {
         let ending = match answer.and_then(|answer| serde_json::from_slice(&answer).ok()) {
             Some(Answer::Tools(tools)) => return Ok(Some(tools)),
             Some(Answer::Refused) => return Ok(None),
-            Some(Answer::TimedOut) => Ending::Hang { limit: self.factory_limit },
+            Some(Answer::TimedOut) => Ending::Hang { limit: self.limits.factory },
             None => ending(&ended, self.limit()),
         };
         let said = last_line(&ended.stderr.0);
@@ -110,7 +110,7 @@ impl Look<'_> {
     }
 
     fn limit(&self) -> Duration {
-        self.factory_limit + MARGIN
+        self.limits.factory + MARGIN
     }
 
     async fn run(&self, first_sight: &FirstSight, answer: &Path) -> Result<ExecResult, LoadErrorKind> {
@@ -123,7 +123,9 @@ impl Look<'_> {
             metadata: self.bundle.metadata.clone(),
             config: self.config.clone(),
             answer: answer.into(),
-            factory_ms: u64::try_from(self.factory_limit.as_millis()).unwrap_or(u64::MAX),
+            factory_ms: u64::try_from(self.limits.factory.as_millis()).unwrap_or(u64::MAX),
+            tools: self.limits.tools,
+            definition_bytes: self.limits.definition_bytes,
             memory: first_sight.memory,
         };
         let not_run = |reason: String| LoadErrorKind::NotLookedAt { reason };

@@ -26,6 +26,9 @@ pub(super) struct Request {
     /// Where the answer goes: standard output is the plugin's to spoil.
     pub(super) answer: JsonPath,
     pub(super) factory_ms: u64,
+    /// How many tools count, and how large their definitions may be.
+    pub(super) tools: usize,
+    pub(super) definition_bytes: usize,
     /// The largest address space, in bytes.
     pub(super) memory: u64,
 }

@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,10 +10,12 @@ use toolhost_abi::linked::LinkedPlugin;
 use toolhost_core::HostServices;
 
 use super::{Host, Inner, LoadLimits};
-use crate::FirstSight;
 use crate::cache::Cache;
-use crate::load::{self, Loaded, Loading};
+use crate::discover::Place;
+use crate::load::{Found, Given, Loading};
+use crate::names::Rename;
 use crate::trust::{Block, Blocks, Policy, Trust, TrustStore};
+use crate::{FirstSight, PluginInfo};
 
 /// Why no host could be made. What is wrong with a plugin is no reason: see [`Host::load_errors`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -39,7 +41,10 @@ pub enum BuildError {
 pub struct HostBuilder {
     runtime: Option<Handle>,
     linked: Vec<LinkedPlugin>,
-    plugins: Vec<(PathBuf, Trust)>,
+    places: Vec<Place>,
+    disabled: HashSet<String>,
+    reserved: HashSet<String>,
+    rename: Option<Rename>,
     blocks: Vec<Block>,
     block_lists: Vec<PathBuf>,
     trust_records: Vec<PathBuf>,
@@ -60,14 +65,57 @@ impl HostBuilder {
     }
 
     /// A plugin's file, or a directory whose `.so` (`.dylib`) files are plugins. Naming it is trusting it: its code
-    /// runs with this process's rights.
+    /// runs with this process's rights. It has to be there, and to hold a plugin.
+    ///
+    /// Of the paths that are named one after the other none comes before the others: plugins of one name from two of
+    /// them are both loaded, and each tool belongs to the first that has it.
     pub fn plugin(self, path: impl Into<PathBuf>) -> Self {
         self.plugin_trusted(path, Trust::Given)
     }
 
-    /// A plugin's file, or a directory of them, loaded only where this trust allows it.
+    /// The same, but loaded only where this trust allows it.
     pub fn plugin_trusted(mut self, path: impl Into<PathBuf>, trust: Trust) -> Self {
-        self.plugins.push((path.into(), trust));
+        self.places.push(Place { path: path.into(), trust, named: true });
+        self
+    }
+
+    /// A directory in which plugins are looked for, with the reason to trust those in it. It need not be there, or hold
+    /// any.
+    ///
+    /// Directories come in the order in which they are given. A plugin whose name, or whose content, an earlier one has
+    /// is left alone, as a program is that comes later in `PATH`: see [`Host::shadowed`]. One that could not be loaded
+    /// stands in nobody's way.
+    pub fn plugin_dir(mut self, path: impl Into<PathBuf>, trust: Trust) -> Self {
+        self.places.push(Place { path: path.into(), trust, named: false });
+        self
+    }
+
+    /// Leaves plugins of this name alone, wherever they are found, linked ones too: none of their code runs. See
+    /// [`Host::disabled`].
+    pub fn disable(mut self, plugin: impl Into<String>) -> Self {
+        self.disabled.insert(plugin.into());
+        self
+    }
+
+    /// Names that no plugin's tool may have, besides `resolve`; one that has is left out, with an error.
+    pub fn reserve<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.reserved.extend(names.into_iter().map(Into::into));
+        self
+    }
+
+    /// Gives tools other names than their plugins do. The function is told the plugin and the plugin's own name for the
+    /// tool; it is asked once for each tool of a session, and answers the same each time.
+    ///
+    /// What it returns has to be a name, and can be reserved or taken, as any other. Models call the tool by it, and
+    /// events, pending actions and journals name it; the plugin, and what it logs, have its own.
+    ///
+    /// ```
+    /// let builder = toolhost_loader::Host::builder()
+    ///     .reserve(["read_file"])
+    ///     .rename_tools(|plugin, tool| format!("{}_{tool}", plugin.name));
+    /// ```
+    pub fn rename_tools(mut self, rename: impl Fn(&PluginInfo, &str) -> String + Send + Sync + 'static) -> Self {
+        self.rename = Some(Arc::new(rename));
         self
     }
 
@@ -134,13 +182,13 @@ impl HostBuilder {
         self
     }
 
-    /// How long things may take.
+    /// How long things may take, and how much there may be of them.
     pub fn limits(mut self, limits: LoadLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Loads the plugins, in the order in which they were named; those of a directory by name, each real file once.
+    /// Loads the plugins, in the order in which they were given; those of a directory by name, each real file once.
     ///
     /// # Errors
     ///
@@ -151,30 +199,40 @@ impl HostBuilder {
         if !has_timer(&runtime) {
             return Err(BuildError::NoTimer);
         }
-        let configs = self.configs;
         let records = self.trust_records.into_iter().map(TrustStore::new).collect();
         let policy = Policy::new(records, Blocks::new(self.blocks, self.block_lists));
-        let (mut plugins, mut errors) = (Vec::new(), Vec::new());
+        let (configs, disabled, limits) = (self.configs, self.disabled, self.limits.clone());
+        let given = Given { configs, disabled, limits, policy };
+        let mut found = Found::default();
         for plugin in self.linked {
-            match Loaded::linked(plugin, &policy, &configs) {
-                Ok(plugin) => plugins.push(Arc::new(plugin)),
-                Err(error) => errors.push(*error),
-            }
+            found.add_linked(plugin, &given);
         }
         let mut known = None;
-        if !self.plugins.is_empty() {
+        if !self.places.is_empty() {
             let cache = Cache::new(self.cache.or_else(default_cache).ok_or(BuildError::NoCacheDirectory)?);
             known = self.late.then(|| cache.root().to_owned());
             let first_sight = self.first_sight.map(|first_sight| (first_sight, runtime.clone()));
-            let (late, factory_limit) = (self.late, self.limits.factory);
-            let (paths, loading) = (self.plugins, Loading { cache, configs, policy, late, first_sight, factory_limit });
-            let loading = runtime.spawn_blocking(move || load::all(&paths, &loading));
-            let (loaded, failed) = loading.await.map_err(|_| BuildError::RuntimeGone)?;
-            plugins.extend(loaded.into_iter().map(Arc::new));
-            errors.extend(failed);
+            let (places, loading) = (self.places, Loading { cache, given, late: self.late, first_sight });
+            let work = move || {
+                found.add_all(&places, &loading);
+                found
+            };
+            found = runtime.spawn_blocking(work).await.map_err(|_| BuildError::RuntimeGone)?;
         }
-        let (services, limits) = (self.services, self.limits);
-        Ok(Host { inner: Arc::new(Inner { runtime, plugins, errors, services, limits, known }) })
+        let Found { plugins, errors, shadowed, disabled } = found;
+        let inner = Inner {
+            runtime,
+            plugins: plugins.into_iter().map(Arc::new).collect(),
+            errors,
+            shadowed,
+            disabled,
+            services: self.services,
+            reserved: self.reserved,
+            rename: self.rename,
+            limits: self.limits,
+            known,
+        };
+        Ok(Host { inner: Arc::new(inner) })
     }
 }
 
@@ -182,7 +240,10 @@ impl fmt::Debug for HostBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HostBuilder")
             .field("linked", &self.linked)
-            .field("plugins", &self.plugins)
+            .field("places", &self.places)
+            .field("disabled", &self.disabled)
+            .field("reserved", &self.reserved)
+            .field("renames", &self.rename.is_some())
             .field("blocks", &self.blocks)
             .field("block_lists", &self.block_lists)
             .field("trust_records", &self.trust_records)

@@ -11,8 +11,9 @@ const DOC: &str = include_str!("../../../docs/cli.md");
 
 /// The texts of the code blocks in this language.
 fn blocks(language: &str) -> impl Iterator<Item = &'static str> {
-    let begin = format!("```{language}\n");
-    DOC.split("\n\n").filter_map(move |part| part.strip_prefix(&begin)?.trim_end().strip_suffix("```"))
+    let begin = format!("\n```{language}\n");
+    let after: Vec<&str> = DOC.split(&begin).skip(1).collect();
+    after.into_iter().filter_map(|rest| Some(rest.split_once("```")?.0))
 }
 
 /// What a shell shows of this line.
@@ -33,7 +34,7 @@ fn the_examples_print_what_they_are_said_to() {
             examples += 1;
         }
     }
-    assert_eq!(examples, 8);
+    assert_eq!(examples, 12);
 }
 
 #[test]

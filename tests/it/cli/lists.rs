@@ -43,8 +43,12 @@ fn a_program_gets_the_tools_and_the_errors() {
     let (second, bad) = (second.to_str().unwrap(), bad.to_str().unwrap());
     let home = Home::new();
     let ran = home.run(["list", "--json", "--plugin", second, "--plugin", bad]);
-    ran.is_json(0, &json!({"tools": [tool], "errors": [error]}), "");
-    home.run(["list", "--json", "--plugin", bad]).is_json(2, &json!({"tools": [], "errors": [error]}), "");
+    ran.is_json(0, &json!({"tools": [tool], "errors": [error], "shadowed": [], "disabled": []}), "");
+    home.run(["list", "--json", "--plugin", bad]).is_json(
+        2,
+        &json!({"tools": [], "errors": [error], "shadowed": [], "disabled": []}),
+        "",
+    );
 }
 
 #[test]

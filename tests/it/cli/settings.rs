@@ -7,7 +7,8 @@ use super::support::{Home, Ran, ask, plugin};
 
 const FORM: &str = "write --config PLUGIN=JSON, or --config PLUGIN=@FILE with a file that holds the JSON";
 
-const CORRECT: &str = "correct the plugin's settings: --config asks=JSON (`HostBuilder::config`)";
+const CORRECT: &str =
+    "correct the plugin's settings: --config asks=JSON, or `[plugins.asks]` in toolhost.toml (`HostBuilder::config`)";
 
 /// What the plugin that asks finds with these options.
 fn with(home: &Home, options: &[&str]) -> Ran {
@@ -51,7 +52,7 @@ fn settings_are_there_for_lists_too() {
     let error = json!({
         "code": "TH0701", "stage": "create", "path": asks, "cause": cause, "evidence": evidence, "fix": CORRECT
     });
-    ran.is_json(2, &json!({"tools": [], "errors": [error]}), "");
+    ran.is_json(2, &json!({"tools": [], "errors": [error], "shadowed": [], "disabled": []}), "");
     let (sdk, interface) = (env!("CARGO_PKG_VERSION"), toolhost_abi::ABI_VERSION);
     let plugin = format!("the plugin asks 0.1.0, built with SDK {sdk} (interface {interface}) and rustc ");
     assert!(evidence[0].as_str().unwrap().starts_with(&plugin), "{evidence}");

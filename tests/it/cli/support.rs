@@ -110,6 +110,7 @@ impl Home {
         command.env_clear().env("PATH", env::var_os("PATH").unwrap_or_default());
         command.env("HOME", self.path("")).env("TERM", "xterm");
         command.env("XDG_CACHE_HOME", self.path("cache")).env("XDG_STATE_HOME", self.path("state"));
+        command.env("XDG_DATA_DIRS", self.path("system"));
         command
     }
 

@@ -42,10 +42,11 @@ fn resolve_is_no_tool_to_call() {
 }
 
 #[test]
-fn a_plugin_has_to_be_named() {
-    let fix = "add --plugin PATH, where PATH is a plugin's file or the directory that it was built into";
+fn without_a_look_around_a_plugin_has_to_be_named() {
+    let fix = "add --plugin PATH, where PATH is a plugin's file or the directory that it was built into, or leave out \
+               --no-discovery";
     for args in [&["call", "echo", "text=a"][..], &["show", "echo"], &["list"]] {
-        refused(args, "no-plugin", "no plugin was named", fix);
+        refused(&[args, &["--no-discovery"]].concat(), "no-plugin", "no plugin was named", fix);
     }
 }
 

@@ -71,8 +71,8 @@ async fn a_wrong_setting_is_an_error_that_names_its_key() {
     ] {
         let opened = host(settings).await.session(SessionOptions::new("a")).await;
         let text = format!(
-            "{}: the factory of `services` failed: {reason}; correct the plugin's settings: --config services=JSON \
-             (`HostBuilder::config`) (TH0701)",
+            "{}: the factory of `services` failed: {reason}; correct the plugin's settings: --config services=JSON, \
+             or `[plugins.services]` in toolhost.toml (`HostBuilder::config`) (TH0701)",
             plugin(Fixture::Services).display()
         );
         assert_eq!(texts(&opened.errors), [text]);

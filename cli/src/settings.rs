@@ -7,6 +7,7 @@ use toolhost_loader::Host;
 
 use crate::error::CliError;
 use crate::plain::plain_line;
+use crate::similar;
 
 /// A plugin's name, and its settings.
 pub(crate) type Setting = (String, Value);
@@ -57,9 +58,9 @@ fn one(given: &str) -> Result<Setting, CliError> {
 }
 
 /// Refuses settings that no loaded plugin would read. Where none is loaded at all, there is more to say than that.
-pub(crate) fn check(settings: &[Setting], host: &Host) -> Result<(), CliError> {
+pub(crate) fn check(given: &[String], host: &Host) -> Result<(), CliError> {
     let names: Vec<&str> = host.plugins().map(|plugin| plugin.name.as_str()).collect();
-    let Some((unknown, _)) = settings.iter().find(|(plugin, _)| !names.contains(&plugin.as_str())) else {
+    let Some(unknown) = given.iter().find(|plugin| !names.contains(&plugin.as_str())) else {
         return Ok(());
     };
     if names.is_empty() {
@@ -68,10 +69,11 @@ pub(crate) fn check(settings: &[Setting], host: &Host) -> Result<(), CliError> {
     let loaded = names.iter().map(|name| format!("`{}`", plain_line(name))).collect::<Vec<_>>().join(", ");
     let message =
         format!("--config gives settings to `{unknown}`, and no plugin of that name is loaded, only {loaded}");
-    let near =
-        names.iter().map(|name| (strsim::jaro_winkler(unknown, name), name)).filter(|(likeness, _)| *likeness > 0.75);
-    let fix = match (near.max_by(|a, b| a.0.total_cmp(&b.0)), host.load_errors().first()) {
-        (Some((_, name)), _) => format!("write --config {name}=..."),
+    let fix = match (similar::nearest(unknown, names.iter().copied()), host.load_errors().first()) {
+        _ if host.disabled().iter().any(|plugin| plugin.name == *unknown) => {
+            "take it off `disabled`, which `toolhost config` shows".to_owned()
+        }
+        (Some(name), _) => format!("write --config {name}=..."),
         (None, Some(error)) => {
             format!(
                 "{} could not be loaded, since {}; {}",
