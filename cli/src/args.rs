@@ -71,6 +71,14 @@ Examples:
 An action whose apply was cut off, by a crash or a lost machine, is shown as
 unknown, with what it was about to change: whether it did is for you to see.";
 
+const QUARANTINE_HELP: &str = "\
+Examples:
+  toolhost quarantine
+  toolhost quarantine --lift my-plugin
+
+A plugin gets there that ended two runs of this program, or the process that
+looked at it first. It is not loaded until its file changes, or you lift it.";
+
 const SHOW_HELP: &str = "\
 Example:
   toolhost show batch_rename_preview --plugin ./plugins";
@@ -115,6 +123,8 @@ pub(crate) enum Command {
     Call(Call),
     /// Show what became of the actions that calls staged
     Journal(Journal),
+    /// Show the plugins that are not loaded since they ended a process, or let one out
+    Quarantine(Quarantine),
     /// Looks at a new plugin for another process of this program
     #[command(hide = true, name = FIRST_SIGHT)]
     FirstSight,
@@ -127,6 +137,7 @@ impl Command {
             Self::Show(show) => show.json,
             Self::Call(call) => call.json,
             Self::Journal(journal) => journal.json,
+            Self::Quarantine(quarantine) => quarantine.json,
             Self::FirstSight => false,
         }
     }
@@ -188,6 +199,20 @@ pub(crate) struct Journal {
     #[arg(long, value_name = "DIR", env = "TOOLHOST_JOURNAL_DIR")]
     pub(crate) journal_dir: Option<PathBuf>,
     /// Print one JSON object: {interrupted, sessions}
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = QUARANTINE_HELP)]
+pub(crate) struct Quarantine {
+    /// List what is in quarantine, which is what is done without options, too
+    #[arg(long, conflicts_with = "lift")]
+    list: bool,
+    /// Let the plugins with this hash or name out of quarantine
+    #[arg(long, value_name = "HASH|NAME", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) lift: Option<String>,
+    /// Print one JSON object: {quarantined}, or {lifted}
     #[arg(long)]
     json: bool,
 }

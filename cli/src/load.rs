@@ -7,6 +7,7 @@ use toolhost_core::ToolDefinition;
 use toolhost_loader::{FirstSight, Host, LoadError, LoadErrorKind, PluginInfo, Session, SessionOptions};
 
 use crate::args::{FIRST_SIGHT, Plugins};
+use crate::blame;
 use crate::config::{self, Setting};
 use crate::error::CliError;
 use crate::output::Output;
@@ -63,6 +64,11 @@ async fn open(plugins: &Plugins, options: SessionOptions, configs: Vec<Setting>)
     if let Ok(program) = std::env::current_exe() {
         builder = builder.first_sight(FirstSight::new(program).arg(FIRST_SIGHT));
     }
+    let started = blame::start();
+    builder = builder.quarantined(started.quarantined);
+    if let Some(watch) = started.watch {
+        builder = builder.watch(watch);
+    }
     if let Some(directory) = &plugins.cache_dir {
         builder = builder.cache_dir(directory);
     }
@@ -71,6 +77,7 @@ async fn open(plugins: &Plugins, options: SessionOptions, configs: Vec<Setting>)
         .build()
         .await
         .map_err(|error| CliError::usage("host", error.to_string(), "give a directory of yours with --cache-dir"))?;
+    blame::note_refused(host.load_errors());
     // What was named has to be there; what a directory happens to hold, such as a link that leads nowhere, has not.
     let named =
         |path: &Path| plugins.paths.iter().any(|named| std::path::absolute(named).is_ok_and(|named| named == path));

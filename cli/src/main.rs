@@ -1,6 +1,7 @@
 //! The command-line host for native agent tools.
 
 mod args;
+mod blame;
 mod call;
 mod config;
 mod error;
@@ -12,6 +13,7 @@ mod load;
 mod log;
 mod output;
 mod plain;
+mod quarantine;
 mod schema;
 mod screen;
 mod services;
@@ -74,6 +76,7 @@ fn run(output: Output) -> u8 {
             Command::Show(show) => show::run(show, &args.plugins, &output, &signals).await,
             Command::Call(call) => call::run(call, &args.plugins, &output, signals).await,
             Command::Journal(journal) => journal::run(journal.journal_dir.as_deref(), &output),
+            Command::Quarantine(args) => quarantine::run(args, &output),
             Command::FirstSight => Ok(first_sight()),
         };
         outcome.unwrap_or_else(|error| output.fail(&error))
@@ -107,6 +110,7 @@ fn runtime() -> io::Result<Runtime> {
 /// Ends the process without running what plugins registered for its end: a destructor of theirs that crashes or hangs
 /// would turn a change that was applied into a failure.
 pub(crate) fn leave(code: u8) -> ! {
+    blame::end();
     // SAFETY: `_exit` has no preconditions. Nothing of this program is buffered: standard output is written through,
     // and standard error is unbuffered.
     unsafe { libc::_exit(i32::from(code)) }

@@ -36,12 +36,16 @@ mod first_sight;
 mod host;
 mod inspect;
 mod load;
+mod quarantine;
 mod siblings;
+mod watch;
 
 pub use error::{Ending, LoadError, LoadErrorKind, Report, Stage};
 pub use first_sight::{FirstSight, answer_first_sight};
 pub use host::{BuildError, Host, HostBuilder, LoadLimits, OpenedSession, PluginInfo};
+pub use quarantine::Quarantined;
 pub use toolhost_core::{
     AgentToolResult, CallError, EndReason, PendingActionStore, ResolveAction, ResolveRequest, Session, SessionOptions,
     ToolDefinition,
 };
+pub use watch::CodeWatch;

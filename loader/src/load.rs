@@ -17,7 +17,9 @@ use crate::adapter::{Entry, PluginLog, open};
 use crate::bundle::{Bundle, sha256};
 use crate::cache::{Cache, Definitions, Index, clean};
 use crate::first_sight::{FirstSight, Look};
-use crate::{LoadError, LoadErrorKind, PluginInfo, discover, siblings};
+use crate::quarantine::Quarantine;
+use crate::watch::Mark;
+use crate::{CodeWatch, LoadError, LoadErrorKind, PluginInfo, discover, siblings};
 
 /// A plugin whose factory can be run.
 pub(crate) struct Loaded {
@@ -35,6 +37,7 @@ struct Late {
     bundle: Bundle,
     cache: Cache,
     fits: bool,
+    watch: Option<&'static dyn CodeWatch>,
 }
 
 impl Loaded {
@@ -47,10 +50,15 @@ impl Loaded {
         Self { entry: OnceCell::with_value(entry), ..Self::new(info, config) }
     }
 
-    pub(crate) fn linked(plugin: LinkedPlugin, configs: &HashMap<String, Value>) -> Self {
+    pub(crate) fn linked(
+        plugin: LinkedPlugin,
+        configs: &HashMap<String, Value>,
+        watch: Option<&'static dyn CodeWatch>,
+    ) -> Self {
         let info = PluginInfo::linked(&plugin);
+        let mark = Mark::opening(watch, &info);
         let config = configs.get(&info.name).cloned().unwrap_or_default();
-        Self::open(info, config, Entry::Linked(plugin))
+        Self::open(info, config, Entry::linked(plugin, mark))
     }
 
     /// How its factory is reached. Opens the plugin where that was put off; may block.
@@ -58,7 +66,7 @@ impl Loaded {
         self.entry.get_or_try_init(|| {
             let Some(late) = &self.late else { return Err(LoadErrorKind::ChangedMeanwhile) };
             let mut bundle = late.bundle(&self.info.path)?;
-            let entry = entry(&mut bundle, &late.cache, late.fits)?;
+            let entry = entry(&mut bundle, &self.info, &late.cache, late.fits, late.watch)?;
             self.log_loaded();
             Ok(entry)
         })
@@ -92,6 +100,8 @@ pub(crate) struct Loading {
     pub(crate) late: bool,
     pub(crate) first_sight: Option<(FirstSight, Handle)>,
     pub(crate) factory_limit: Duration,
+    pub(crate) quarantine: Quarantine,
+    pub(crate) watch: Option<&'static dyn CodeWatch>,
 }
 
 /// By what the definitions of a plugin's tools are known, besides its bytes: they may depend on its settings, and on
@@ -141,9 +151,10 @@ fn one(file: &Path, index: &mut Index, loading: &Loading) -> Result<Loaded, Box<
         .map_err(|kind| Box::new(LoadError::new(file, kind).with_evidence(size(file))))?;
     let info = PluginInfo::new(file, bundle.fingerprint.clone(), bundle.metadata.clone());
     let evidence = [info.evidence(), format!("SHA-256 {}", info.fingerprint)];
+    let fingerprint = info.fingerprint.clone();
     Candidate { info, bundle, is_known, index, loading }
         .load()
-        .map_err(|kind| Box::new(LoadError::new(file, kind).with_evidence(evidence)))
+        .map_err(|kind| Box::new(LoadError::new(file, kind).with_fingerprint(&fingerprint).with_evidence(evidence)))
 }
 
 /// A file that passed the inspection.
@@ -158,6 +169,7 @@ struct Candidate<'a> {
 
 impl Candidate<'_> {
     fn load(mut self) -> Result<Loaded, LoadErrorKind> {
+        self.loading.quarantine.check(&self.info)?;
         let config = self.loading.configs.get(&self.info.name).cloned().unwrap_or_default();
         let key = definitions_key(&config);
         let mut definitions = None;
@@ -173,10 +185,11 @@ impl Candidate<'_> {
         let fits = index.fits(&bundle);
         if let Some(definitions) = definitions.filter(|_| loading.late) {
             debug!(plugin = info.name, path = %info.path.display(), "known, and not opened yet");
-            let late = Late { bundle: bundle.without_bytes(), cache: loading.cache.clone(), fits };
+            let cache = loading.cache.clone();
+            let late = Late { bundle: bundle.without_bytes(), cache, fits, watch: loading.watch };
             return Ok(Loaded { definitions: Some(definitions), late: Some(late), ..Loaded::new(info, config) });
         }
-        let entry = entry(&mut bundle, &loading.cache, fits)?;
+        let entry = entry(&mut bundle, &info, &loading.cache, fits, loading.watch)?;
         index.learn(&info.path, &bundle, true);
         let loaded = Loaded::open(info, config, entry);
         loaded.log_loaded();
@@ -214,13 +227,22 @@ impl Candidate<'_> {
 }
 
 /// From the inspected bytes to the plugin's root.
-fn entry(bundle: &mut Bundle, cache: &Cache, fits: bool) -> Result<Entry, LoadErrorKind> {
+fn entry(
+    bundle: &mut Bundle,
+    info: &PluginInfo,
+    cache: &Cache,
+    fits: bool,
+    watch: Option<&'static dyn CodeWatch>,
+) -> Result<Entry, LoadErrorKind> {
     let names = siblings::claim_names(bundle)?;
     let staged = debug_span!("stage").in_scope(|| cache.stage(bundle))?;
-    let library = debug_span!("open").in_scope(|| open(&staged))?;
+    let mark = Mark::opening(watch, info);
+    let library = debug_span!("open").in_scope(|| mark.within(|| open(&staged)))?;
     names.keep();
-    let root = debug_span!("check").in_scope(|| library.root(&bundle.metadata, fits))?;
-    Ok(Entry::Library(root))
+    let root = debug_span!("check").in_scope(|| mark.within(|| library.root(&bundle.metadata, fits)))?;
+    let entry = Entry::library(root, mark);
+    mark.opened(info, entry.address());
+    Ok(entry)
 }
 
 fn size(file: &Path) -> Option<String> {

@@ -6,14 +6,16 @@ use toolhost_core::{AgentToolResult, Failure, PendingAction};
 use toolhost_protocol::PendingHead;
 
 use super::decode;
+use super::foreign::Foreign;
 
 /// A plugin's change as a pending action.
-pub(super) fn action(plugin: String, head: PendingHead, change: ChangeObject) -> PendingAction {
+pub(super) fn action(plugin: String, head: PendingHead, change: Foreign<ChangeObject>) -> PendingAction {
     let (plugin, change): (Arc<str>, _) = (plugin.into(), Arc::new(change));
     let (rejecting, rejected) = (plugin.clone(), change.clone());
     let label = head.label.clone();
     let mut action = PendingAction::new(head.label, move |reason| {
-        let (plugin, label, running) = (plugin.clone(), label.clone(), change.apply(bytes(reason)));
+        let (plugin, label) = (plugin.clone(), label.clone());
+        let running = change.start(|change| change.apply(bytes(reason)));
         async move {
             let answer = running.await;
             let says_applied = answer.is_ok();
@@ -23,7 +25,8 @@ pub(super) fn action(plugin: String, head: PendingHead, change: ChangeObject) ->
         }
     })
     .on_reject(move |reason| {
-        let (plugin, running) = (rejecting.clone(), rejected.reject(bytes(reason)));
+        let plugin = rejecting.clone();
+        let running = rejected.start(|change| change.reject(bytes(reason)));
         async move { decode(&plugin, running.await).map_err(|failure| of_plugin(&plugin, failure)) }
     });
     if let Some(name) = head.source_tool_name {
@@ -55,6 +58,7 @@ fn bytes(text: String) -> RVec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::watch::Mark;
     use serde_json::json;
     use tokio::runtime::Handle;
     use toolhost_abi::Bytes;
@@ -82,6 +86,7 @@ mod tests {
         let session = Session::new(SessionOptions::new("test"), Handle::current());
         let change = ChangeObject::from_value(Answers(answer), TD_Opaque);
         let store = session.pending().unwrap();
+        let change = Foreign::new(Mark::default(), change);
         store.push(action("painter".to_owned(), PendingHead::new("Paint it"), change)).unwrap();
         let resolution = session.resolve(ResolveRequest::apply("why")).await;
         (resolution.result.to_text(), resolution.status, store.has_pending())

@@ -9,9 +9,11 @@ use toolhost_abi::host::{Host, HostObject};
 use toolhost_core::{Failure, WeakSession};
 use toolhost_protocol::{PendingHead, PushReceipt};
 
+use super::foreign::Foreign;
 use super::log::PluginLog;
 use super::{answer, change, guarded};
 use crate::PluginInfo;
+use crate::watch::Mark;
 
 /// The host as one plugin in one session sees it. It keeps neither alive: the session owns the plugin's tools, and
 /// those own this.
@@ -20,14 +22,15 @@ struct HostAdapter {
     session: WeakSession,
     plugin: Arc<PluginInfo>,
     log: Arc<PluginLog>,
+    mark: Mark,
 }
 
-pub(super) fn object(session: WeakSession, plugin: Arc<PluginInfo>, log: Arc<PluginLog>) -> HostObject {
-    HostObject::from_value(HostAdapter { session, plugin, log }, TD_Opaque)
+pub(super) fn object(session: WeakSession, plugin: Arc<PluginInfo>, log: Arc<PluginLog>, mark: Mark) -> HostObject {
+    HostObject::from_value(HostAdapter { session, plugin, log, mark }, TD_Opaque)
 }
 
 impl HostAdapter {
-    fn push(&self, call: u64, head: &[u8], change: ChangeObject) -> Result<PushReceipt, Failure> {
+    fn push(&self, call: u64, head: &[u8], change: Foreign<ChangeObject>) -> Result<PushReceipt, Failure> {
         let head: PendingHead = serde_json::from_slice(head)
             .map_err(|error| Failure::new(format!("the pending action cannot be read: {error}")))?;
         let action = change::action(self.plugin.name.clone(), head, change);
@@ -38,6 +41,7 @@ impl HostAdapter {
 
 impl Host for HostAdapter {
     fn push_pending_action(&self, call: u64, head: RVec<u8>, change: ChangeObject) -> Bytes {
+        let change = Foreign::new(self.mark, change);
         guarded(|| answer(self.push(call, &head, change)))
             .unwrap_or_else(|| answer::<()>(Err(Failure::new("the host could not take the pending action"))))
     }

@@ -7,6 +7,7 @@ use toolhost_core::{BoxFuture, CallContext, Failure, SessionStep, Tool, ToolDefi
 
 use toolhost_protocol::{RenderRequest, ToolHints};
 
+use super::foreign::Foreign;
 use super::{call, decode, encode};
 use crate::PluginInfo;
 
@@ -15,14 +16,14 @@ pub(super) struct PluginTool {
     definition: ToolDefinition,
     origin: ToolOrigin,
     plugin: Arc<PluginInfo>,
-    tool: ToolObject,
+    tool: Foreign<ToolObject>,
     hints: ToolHints,
 }
 
 impl PluginTool {
     /// Reads the tool's definition.
-    pub(super) fn new(plugin: Arc<PluginInfo>, tool: ToolObject) -> Result<Self, String> {
-        let said = tool.definition();
+    pub(super) fn new(plugin: Arc<PluginInfo>, tool: Foreign<ToolObject>) -> Result<Self, String> {
+        let said = tool.call(|tool| tool.definition());
         let definition = definition(&said)?;
         // What cannot be read is as if it were not said.
         let hints = serde_json::from_slice(&said).unwrap_or_default();
@@ -54,7 +55,7 @@ impl Tool for PluginTool {
 
     fn execute(&self, context: CallContext) -> BoxFuture<ToolOutcome> {
         let parameters = encode(context.parameters());
-        let running = self.tool.execute(parameters, call::object(context));
+        let running = self.tool.start(|tool| tool.execute(parameters, call::object(context)));
         let plugin = self.plugin.clone();
         Box::pin(async move { decode(&plugin.name, running.await) })
     }
@@ -64,13 +65,13 @@ impl Tool for PluginTool {
     }
 
     fn on_session(&self, step: SessionStep) -> BoxFuture<Result<(), Failure>> {
-        let telling = self.tool.on_session(encode(&step));
+        let telling = self.tool.start(|tool| tool.on_session(encode(&step)));
         let plugin = self.plugin.clone();
         Box::pin(async move { decode::<IgnoredAny>(&plugin.name, telling.await).map(drop) })
     }
 
     fn render(&self, request: &RenderRequest) -> Result<Option<Vec<String>>, Failure> {
-        decode(&self.plugin.name, self.tool.render(encode(request)))
+        decode(&self.plugin.name, self.tool.call(|tool| tool.render(encode(request))))
     }
 
     fn origin(&self) -> Option<&ToolOrigin> {
@@ -81,6 +82,7 @@ impl Tool for PluginTool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::watch::Mark;
     use std::path::PathBuf;
     use std::sync::Mutex;
 
@@ -134,7 +136,8 @@ mod tests {
             rustc: String::new(),
             dynamic: false,
         };
-        let tool = PluginTool::new(Arc::new(plugin), ToolObject::from_value(notes, TD_Opaque)).unwrap();
+        let object = Foreign::new(Mark::default(), ToolObject::from_value(notes, TD_Opaque));
+        let tool = PluginTool::new(Arc::new(plugin), object).unwrap();
         let session = Session::new(SessionOptions::new("test"), Handle::current());
         session.register(Arc::new(tool)).unwrap();
         session.step(SessionStep::Switch).await;

@@ -23,6 +23,7 @@ impl LoadErrorKind {
             Self::OtherFamily { .. } => "TH0207",
             Self::PanicAborts { .. } => "TH0208",
             Self::NoEntry { .. } => "TH0209",
+            Self::Quarantined { .. } => "TH0306",
             Self::NotStaged { .. } => "TH0401",
             Self::SiblingClash { .. } => "TH0402",
             Self::OpenedInPlace { .. } => "TH0403",
@@ -66,6 +67,12 @@ impl LoadErrorKind {
                 "update this host, or build the plugin with an older toolhost-plugin-sdk"
             }
             Self::PanicAborts { .. } => "build it with `panic = \"unwind\"`, the default, in its profile",
+            Self::Quarantined { hash, .. } => {
+                let lift = format!("toolhost quarantine --lift {hash}");
+                let fix =
+                    format!("ask the plugin's author; to load it nevertheless: `{lift}` (`HostBuilder::quarantined`)");
+                return Cow::Owned(fix);
+            }
             Self::NotStaged { .. } => {
                 "make it a directory of this user alone, or choose another with --cache-dir (`HostBuilder::cache_dir`)"
             }

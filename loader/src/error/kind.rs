@@ -3,6 +3,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use toolhost_core::RegisterError;
+use toolhost_core::journal::Timestamp;
 
 /// What went wrong with a plugin, by the stage of its load.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -86,6 +87,18 @@ pub enum LoadErrorKind {
     NoEntry {
         /// The symbol.
         symbol: &'static str,
+    },
+    /// Trust: it ended a process before.
+    #[error("`{plugin}` is in quarantine{}: {reason}", since.map_or_else(String::new, |since| format!(" since {since}")))]
+    Quarantined {
+        /// The plugin's name.
+        plugin: String,
+        /// The hash of its content.
+        hash: String,
+        /// What it did.
+        reason: String,
+        /// Since when it is in quarantine.
+        since: Option<Timestamp>,
     },
     /// Stage: no private copy could be made.
     #[error("no verified copy of it could be made in {}: {reason}", directory.display())]

@@ -12,6 +12,7 @@ use crate::PluginInfo;
 use crate::adapter::{Entry, Failed, Made, create, open};
 use crate::cache::Staged;
 use crate::load::Loaded;
+use crate::watch::Mark;
 
 /// Looks at a plugin for a host of the same program: reads what to look at from standard input, opens it, runs its
 /// factory, and leaves the answer where the host looks for it. For a process that was started as [`FirstSight`] says; it
@@ -59,7 +60,7 @@ fn look(request: &Request) -> io::Result<Answer> {
         return Ok(Answer::Refused);
     };
     let info = PluginInfo::new(&request.file.0, request.fingerprint.clone(), request.metadata.clone());
-    let plugin = Arc::new(Loaded::open(info, request.config.clone(), Entry::Library(root)));
+    let plugin = Arc::new(Loaded::open(info, request.config.clone(), Entry::library(root, Mark::default())));
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let session = Session::new(SessionOptions::new("first-sight"), runtime.handle().clone());
     let limit = Duration::from_millis(request.factory_ms);

@@ -10,9 +10,10 @@ use toolhost_abi::linked::LinkedPlugin;
 use toolhost_core::HostServices;
 
 use super::{Host, Inner, LoadLimits};
-use crate::FirstSight;
 use crate::cache::Cache;
 use crate::load::{self, Loaded, Loading};
+use crate::quarantine::Quarantine;
+use crate::{CodeWatch, FirstSight, Quarantined};
 
 /// Why no host could be made. What is wrong with a plugin is no reason: see [`Host::load_errors`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -44,6 +45,8 @@ pub struct HostBuilder {
     cache: Option<PathBuf>,
     late: bool,
     first_sight: Option<FirstSight>,
+    quarantined: Vec<Quarantined>,
+    watch: Option<&'static dyn CodeWatch>,
     limits: LoadLimits,
 }
 
@@ -103,6 +106,19 @@ impl HostBuilder {
         self
     }
 
+    /// Plugins that are not to be loaded, since they ended a process; adds to those that were given before. Linked plugins
+    /// are no files that could be refused.
+    pub fn quarantined(mut self, quarantined: impl IntoIterator<Item = Quarantined>) -> Self {
+        self.quarantined.extend(quarantined);
+        self
+    }
+
+    /// Tells this whose code the threads of this process run. Nobody is told by default.
+    pub fn watch(mut self, watch: &'static dyn CodeWatch) -> Self {
+        self.watch = Some(watch);
+        self
+    }
+
     /// How long things may take.
     pub fn limits(mut self, limits: LoadLimits) -> Self {
         self.limits = limits;
@@ -121,7 +137,7 @@ impl HostBuilder {
             return Err(BuildError::NoTimer);
         }
         let configs = self.configs;
-        let linked = self.linked.into_iter().map(|plugin| Arc::new(Loaded::linked(plugin, &configs)));
+        let linked = self.linked.into_iter().map(|plugin| Arc::new(Loaded::linked(plugin, &configs, self.watch)));
         let mut plugins: Vec<_> = linked.collect();
         let mut known = None;
         let mut errors = Vec::new();
@@ -130,7 +146,9 @@ impl HostBuilder {
             known = self.late.then(|| cache.root().to_owned());
             let first_sight = self.first_sight.map(|first_sight| (first_sight, runtime.clone()));
             let (late, factory_limit) = (self.late, self.limits.factory);
-            let (paths, loading) = (self.plugins, Loading { cache, configs, late, first_sight, factory_limit });
+            let (quarantine, watch) = (Quarantine::new(self.quarantined), self.watch);
+            let loading = Loading { cache, configs, late, first_sight, factory_limit, quarantine, watch };
+            let paths = self.plugins;
             let loading = runtime.spawn_blocking(move || load::all(&paths, &loading));
             let (loaded, failed) = loading.await.map_err(|_| BuildError::RuntimeGone)?;
             plugins.extend(loaded.into_iter().map(Arc::new));
@@ -151,6 +169,8 @@ impl fmt::Debug for HostBuilder {
             .field("cache", &self.cache)
             .field("open_late", &self.late)
             .field("first_sight", &self.first_sight)
+            .field("quarantined", &self.quarantined)
+            .field("watch", &self.watch.is_some())
             .field("limits", &self.limits)
             .finish_non_exhaustive()
     }
