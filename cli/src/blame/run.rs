@@ -1,5 +1,8 @@
 //! What this run leaves for the next one, should it crash.
 
+#[cfg(test)]
+mod tests;
+
 use std::cell::Cell;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
@@ -170,27 +173,5 @@ impl Drop for Crumb {
         if let Some(slot) = self.slot {
             slot.give_back();
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_library_is_all_of_what_is_mapped_from_its_file() {
-        let maps = "\
-7f00000000-7f00001000 r--p 00000000 fe:00 12 /cache/a/libp.so
-7f00001000-7f00003000 r-xp 00001000 fe:00 12 /cache/a/libp.so
-7f00003000-7f00004000 rw-p 00000000 00:00 0
-7f00004000-7f00005000 rw-p 00002000 fe:00 12 /cache/a/libp.so
-7f00005000-7f00006000 r-xp 00000000 fe:01 12 /lib/libother.so
-7f00006000-7f00007000 rw-p 00000000 00:00 0 [stack]
-";
-        assert_eq!(range(maps, 0x7f_0000_1fff), Some(0x7f_0000_0000..0x7f_0000_5000));
-        assert_eq!(range(maps, 0x7f_0000_5000), Some(0x7f_0000_5000..0x7f_0000_6000));
-        assert_eq!(range(maps, 0x7f_0000_6fff), None);
-        assert_eq!(range(maps, 8), None);
-        assert_eq!(range("what is this", 8), None);
     }
 }

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// How many threads can leave breadcrumbs at the same time.
-const SLOTS: usize = 256;
+pub(super) const SLOTS: usize = 256;
 /// What the memory begins with.
 pub(super) const MAGIC: u64 = u64::from_ne_bytes(*b"THBLAME1");
 /// Stands for more than one plugin.
