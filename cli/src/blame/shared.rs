@@ -244,9 +244,10 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
     // that sigaction(2) names for a signal of this origin.
     let (of_system, sender, address) = unsafe { ((*info).si_code > 0, (*info).si_pid(), (*info).si_addr()) };
     // SAFETY: getpid(2) always succeeds.
-    let of_us = of_system || sender == unsafe { libc::getpid() };
-    // What another process sends says nothing of the code that runs here.
-    if of_us
+    let of_us = sender == unsafe { libc::getpid() };
+    // What another process sends says nothing of the code that runs here, and what this one sends itself need not end
+    // it, but for `abort`.
+    if (of_system || (of_us && signal == libc::SIGABRT))
         && !lacks_memory()
         && let Some(shared) = SHARED.get()
     {
@@ -315,8 +316,8 @@ fn now() -> u64 {
         libc::clock_gettime(libc::CLOCK_REALTIME, time.as_mut_ptr());
         time.assume_init()
     };
-    let part = |part: i64| u64::try_from(part).unwrap_or(0);
-    part(time.tv_sec) * 1000 + part(time.tv_nsec) / 1_000_000
+    let (seconds, nanoseconds) = (u64::try_from(time.tv_sec), u64::try_from(time.tv_nsec));
+    seconds.unwrap_or(0) * 1000 + nanoseconds.unwrap_or(0) / 1_000_000
 }
 
 /// Where the code was that got the signal; 0 where that is not known.

@@ -33,7 +33,7 @@ impl<T> Foreign<T> {
 impl<T> Drop for Foreign<T> {
     fn drop(&mut self) {
         self.mark.within(|| {
-            // SAFETY: this is the only place that drops it, and nothing comes after.
+            // SAFETY: `ManuallyDrop::drop` asks that the value is not used again. `Drop` runs once, and last.
             unsafe { ManuallyDrop::drop(&mut self.inner) }
         });
     }
