@@ -132,11 +132,11 @@ fn a_signal_that_somebody_sends_never_counts() {
 fn a_run_that_still_lives_is_none_to_tell_of() {
     let home = Home::new();
     let pipe = home.pipe("gate");
-    let running = home.start(home.command(call(&plugin(Fixture::Life), "blocks", &json!({"gate": pipe}), &[])));
+    let running = home.start(home.command(call(&plugin(Fixture::Life), "gated", &json!({"gate": pipe}), &[])));
     let gate = held(pipe);
     assert_eq!((said_next(&home), left(&home)), (String::new(), 1));
     drop(gate);
-    running.end().is(0, "let go\n", "");
+    running.end().is(0, "passed\n", "");
     assert_eq!(left(&home), 0);
 }
 
