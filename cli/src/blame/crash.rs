@@ -188,7 +188,8 @@ mod tests {
 
     #[test]
     fn whatever_a_file_holds_nothing_panics() {
-        let whole = left(&[(Word::Active, 1), (Word::At, u64::MAX)], &[plugin(1, Some(9..3))]);
+        let whole =
+            left(&[(Word::Active, 1), (Word::At, u64::MAX)], &[plugin(1, Some(std::ops::Range { start: 9, end: 3 }))]);
         assert!(crash(&whole).is_some());
         for length in 0..whole.len() - 2 {
             assert_eq!(crash(&whole[..length]), None, "{length}");
