@@ -111,6 +111,14 @@ Examples:
 An action whose apply was cut off, by a crash or a lost machine, is shown as
 unknown, with what it was about to change: whether it did is for you to see.";
 
+const QUARANTINE_HELP: &str = "\
+Examples:
+  toolhost quarantine
+  toolhost quarantine --lift my-plugin
+
+A plugin gets there that ended two runs of this program, or the process that
+looked at it first. It is not loaded until its file changes, or you lift it.";
+
 const SHOW_HELP: &str = "\
 Example:
   toolhost show batch_rename_preview --plugin ./plugins";
@@ -190,6 +198,8 @@ pub(crate) enum Command {
     Install(Install),
     /// Take away a plugin that was installed
     Remove(Remove),
+    /// Show the plugins that are not loaded since they ended a process, or let one out
+    Quarantine(Quarantine),
     /// Looks at a new plugin for another process of this program
     #[command(hide = true, name = FIRST_SIGHT)]
     FirstSight,
@@ -210,6 +220,7 @@ impl Command {
             Self::Unblock(unblock) => unblock.json,
             Self::Install(install) => install.json,
             Self::Remove(remove) => remove.json,
+            Self::Quarantine(quarantine) => quarantine.json,
             Self::FirstSight => false,
         }
     }
@@ -290,6 +301,20 @@ pub(crate) struct Inspect {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Print one JSON object: what is known of the file, loadable, and error
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = QUARANTINE_HELP)]
+pub(crate) struct Quarantine {
+    /// List what is in quarantine, which is what is done without options, too
+    #[arg(long, conflicts_with = "lift")]
+    list: bool,
+    /// Let the plugins with this hash or name out of quarantine
+    #[arg(long, value_name = "HASH|NAME", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) lift: Option<String>,
+    /// Print one JSON object: {quarantined}, or {lifted}
     #[arg(long)]
     json: bool,
 }

@@ -10,6 +10,7 @@ use toolhost_loader::{
 use tracing::debug;
 
 use crate::args::{FIRST_SIGHT, Plugins};
+use crate::blame;
 use crate::config::Config;
 use crate::error::{CliError, TRUST};
 use crate::output::Output;
@@ -81,6 +82,11 @@ async fn open(plugins: &Plugins, options: SessionOptions, config: Config) -> Res
     if let Ok(program) = std::env::current_exe() {
         builder = builder.first_sight(FirstSight::new(program).arg(FIRST_SIGHT));
     }
+    let started = blame::start();
+    builder = builder.quarantined(started.quarantined);
+    if let Some(watch) = started.watch {
+        builder = builder.watch(watch);
+    }
     if let Some(directory) = &plugins.cache_dir {
         builder = builder.cache_dir(directory);
     }
@@ -90,6 +96,7 @@ async fn open(plugins: &Plugins, options: SessionOptions, config: Config) -> Res
         .build()
         .await
         .map_err(|error| CliError::usage("host", error.to_string(), "give a directory of yours with --cache-dir"))?;
+    blame::note_refused(host.load_errors());
     // What was named has to be there; what a directory happens to hold, such as a link that leads nowhere, has not.
     let named = |path: &Path| places.iter().any(|place| place.why == Why::Named && place.path == path);
     let missing = |error: &&LoadError| matches!(error.kind, LoadErrorKind::NotFound) && named(&error.path);

@@ -1,6 +1,7 @@
 //! The command-line host for native agent tools.
 
 mod args;
+mod blame;
 mod block;
 mod call;
 mod config;
@@ -18,6 +19,7 @@ mod paths;
 mod places;
 mod plain;
 mod project;
+mod quarantine;
 mod schema;
 mod screen;
 mod search;
@@ -92,6 +94,7 @@ fn run(output: Output) -> u8 {
             Command::Unblock(unblock) => block::unblock(unblock, &output),
             Command::Install(install) => install::run(install, &output, &signals).await,
             Command::Remove(remove) => install::remove(remove, &output, &signals).await,
+            Command::Quarantine(args) => quarantine::run(args, &output),
             Command::FirstSight => Ok(first_sight()),
         };
         outcome.unwrap_or_else(|error| output.fail(&error))
@@ -125,6 +128,7 @@ fn runtime() -> io::Result<Runtime> {
 /// Ends the process without running what plugins registered for its end: a destructor of theirs that crashes or hangs
 /// would turn a change that was applied into a failure.
 pub(crate) fn leave(code: u8) -> ! {
+    blame::end();
     // SAFETY: `_exit` has no preconditions. Nothing of this program is buffered: standard output is written through,
     // and standard error is unbuffered.
     unsafe { libc::_exit(i32::from(code)) }

@@ -40,10 +40,12 @@ mod install;
 mod load;
 mod names;
 mod needs;
+mod quarantine;
 mod siblings;
 mod state;
 mod trust;
 mod unopened;
+mod watch;
 
 pub use error::{Ending, LoadError, LoadErrorKind, Report, Stage, UntrustedPlugin};
 pub use first_sight::{FirstSight, answer_first_sight};
@@ -51,6 +53,7 @@ pub use host::{BuildError, Host, HostBuilder, LoadLimits, OpenedSession, PluginI
 pub use inspect::LibcFlavour;
 pub use inspection::{HostFacts, Inspection, LibraryStatus, NeededLibrary, inspect};
 pub use install::{InstallError, Installation, InstalledFile, InstalledPlugin, Occupant, PluginDirectory, Removal};
+pub use quarantine::Quarantined;
 pub use state::StateError;
 /// What a plugin's file says of itself.
 pub use toolhost_abi::note::Metadata as PluginMetadata;
@@ -60,3 +63,4 @@ pub use toolhost_core::{
 };
 pub use trust::{Block, BlockList, BlockTarget, NoTarget, PlaceProblem, Trust, TrustStore, TrustTarget, TrustedPlugin};
 pub use unopened::UnopenedPlugin;
+pub use watch::CodeWatch;

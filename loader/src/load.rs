@@ -18,8 +18,10 @@ use crate::cache::{Cache, Definitions, Index, clean};
 use crate::discover::{Place, ranked};
 use crate::first_sight::{FirstSight, Look};
 use crate::names::ToolNames;
+use crate::quarantine::Quarantine;
 use crate::trust::{Guard, Policy, Trust, depends_on_trust};
-use crate::{LoadError, LoadErrorKind, LoadLimits, PluginInfo, Shadowed, siblings};
+use crate::watch::Mark;
+use crate::{CodeWatch, LoadError, LoadErrorKind, LoadLimits, PluginInfo, Shadowed, siblings};
 
 /// A plugin whose factory can be run.
 pub(crate) struct Loaded {
@@ -42,6 +44,7 @@ struct Late {
     bundle: Bundle,
     cache: Cache,
     fits: bool,
+    watch: Option<&'static dyn CodeWatch>,
 }
 
 impl Loaded {
@@ -60,7 +63,7 @@ impl Loaded {
         self.entry.get_or_try_init(|| {
             let Some(late) = &self.late else { return Err(LoadErrorKind::ChangedMeanwhile) };
             let mut bundle = late.bundle(&self.info.path)?;
-            let entry = entry(&mut bundle, &late.cache, late.fits)?;
+            let entry = entry(&mut bundle, &self.info, &late.cache, late.fits, late.watch)?;
             self.log_loaded();
             Ok(entry)
         })
@@ -95,6 +98,8 @@ pub(crate) struct Given {
     pub(crate) disabled: HashSet<String>,
     pub(crate) limits: LoadLimits,
     pub(crate) policy: Policy,
+    pub(crate) quarantine: Quarantine,
+    pub(crate) watch: Option<&'static dyn CodeWatch>,
 }
 
 impl Given {
@@ -163,7 +168,8 @@ impl Found {
         match given.policy.guard(&info, Vec::new()) {
             Ok(guard) => {
                 let config = given.config(&info.name);
-                self.plugins.push(Loaded::open(info, guard, config, Entry::Linked(plugin)));
+                let mark = Mark::opening(given.watch, &info);
+                self.plugins.push(Loaded::open(info, guard, config, Entry::linked(plugin, mark)));
             }
             Err(kind) => self.errors.push(LoadError::new(&info.path, kind).with_evidence([info.evidence()])),
         }
@@ -260,6 +266,7 @@ pub(crate) fn inspect(file: &Path, trust: Trust) -> Result<(Bundle, PluginInfo),
 
 /// What was found out about a file, whatever becomes of it.
 pub(crate) struct Evidence {
+    fingerprint: String,
     plugin: [String; 2],
     /// What a person who is to trust it wants to know besides.
     content: Vec<String>,
@@ -271,7 +278,7 @@ impl Evidence {
         let libraries = bundle.parts[1..].iter().map(|part| format!("brings {}", part.relative.display()));
         let tools = Some(bundle.metadata.tools.join(", ")).filter(|tools| !tools.is_empty());
         let tools = tools.map(|tools| format!("declares the tools {tools}"));
-        Self { plugin, content: libraries.chain(tools).collect() }
+        Self { fingerprint: info.fingerprint.clone(), plugin, content: libraries.chain(tools).collect() }
     }
 
     pub(crate) fn error(&self, file: &Path, kind: LoadErrorKind) -> Box<LoadError> {
@@ -283,7 +290,8 @@ impl Evidence {
             }
             _ => Vec::new(),
         };
-        Box::new(LoadError::new(file, kind).with_evidence(self.plugin.iter().cloned().chain(more)))
+        let error = LoadError::new(file, kind).with_fingerprint(&self.fingerprint);
+        Box::new(error.with_evidence(self.plugin.iter().cloned().chain(more)))
     }
 }
 
@@ -300,6 +308,7 @@ struct Candidate<'a> {
 
 impl Candidate<'_> {
     fn load(mut self) -> Result<Loaded, LoadErrorKind> {
+        self.loading.given.quarantine.check(&self.info)?;
         let given = &self.loading.given;
         let config = given.config(&self.info.name);
         let key = definitions_key(&config, &given.limits);
@@ -316,10 +325,11 @@ impl Candidate<'_> {
         let fits = index.fits(&bundle);
         if let Some(definitions) = definitions.filter(|_| loading.late) {
             debug!(plugin = info.name, path = %info.path.display(), "known, and not opened yet");
-            let late = Late { bundle: bundle.without_bytes(), cache: loading.cache.clone(), fits };
+            let (cache, watch) = (loading.cache.clone(), loading.given.watch);
+            let late = Late { bundle: bundle.without_bytes(), cache, fits, watch };
             return Ok(Loaded { definitions: Some(definitions), late: Some(late), ..Loaded::new(info, guard, config) });
         }
-        let entry = entry(&mut bundle, &loading.cache, fits)?;
+        let entry = entry(&mut bundle, &info, &loading.cache, fits, loading.given.watch)?;
         index.learn(&info.path, &bundle, true);
         let loaded = Loaded::open(info, guard, config, entry);
         loaded.log_loaded();
@@ -357,13 +367,22 @@ impl Candidate<'_> {
 }
 
 /// From the inspected bytes to the plugin's root.
-fn entry(bundle: &mut Bundle, cache: &Cache, fits: bool) -> Result<Entry, LoadErrorKind> {
+fn entry(
+    bundle: &mut Bundle,
+    info: &PluginInfo,
+    cache: &Cache,
+    fits: bool,
+    watch: Option<&'static dyn CodeWatch>,
+) -> Result<Entry, LoadErrorKind> {
     let names = siblings::claim_names(bundle)?;
     let staged = debug_span!("stage").in_scope(|| cache.stage(bundle))?;
-    let library = debug_span!("open").in_scope(|| open(&staged))?;
+    let mark = Mark::opening(watch, info);
+    let library = debug_span!("open").in_scope(|| mark.within(|| open(&staged)))?;
     names.keep();
-    let root = debug_span!("check").in_scope(|| library.root(&bundle.metadata, fits))?;
-    Ok(Entry::Library(root))
+    let root = debug_span!("check").in_scope(|| mark.within(|| library.root(&bundle.metadata, fits)))?;
+    let entry = Entry::library(root, mark);
+    mark.opened(info, entry.address());
+    Ok(entry)
 }
 
 fn size(file: &Path) -> Option<String> {

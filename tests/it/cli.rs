@@ -2,6 +2,7 @@
 //!
 //! Every case has a home of its own, says all of what it expects, and waits for what it needs, never for a time.
 
+mod blame;
 mod config_files;
 mod decisions;
 mod discovery;

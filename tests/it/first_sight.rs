@@ -85,7 +85,7 @@ async fn what_fails_there_fails_here_and_says_why() {
         let cache = tempfile::tempdir().unwrap();
         let host = load(builder(&cache, Fixture::Hostile, harmless).open_late(true)).await;
         let session = open(&host, SessionOptions::new("test")).await;
-        assert_eq!(session.tools().visible().map(|tool| &*tool.name).collect::<Vec<_>>(), ["harmless"]);
+        assert_eq!(session.tools().visible().map(|tool| &*tool.name).collect::<Vec<_>>(), ["harmless", "harms"]);
     }
 }
 

@@ -53,7 +53,7 @@ fixtures! {
     Factory = "factory",
     /// A factory that returns every form that a factory may return.
     Forms = "forms",
-    /// Ends its process as its settings say.
+    /// Ends its process as its settings or parameters say.
     Hostile = "hostile",
     /// What every release carries for the hosts of later ones.
     Lasting = "lasting",

@@ -6,15 +6,17 @@ use toolhost_core::{AgentToolResult, Failure, PendingAction};
 use toolhost_protocol::PendingHead;
 
 use super::decode;
+use super::foreign::Foreign;
 use crate::trust::Guarded;
 
 /// A plugin's change as a pending action, which is withdrawn once the plugin is blocked.
-pub(super) fn action(plugin: String, head: PendingHead, change: Guarded<ChangeObject>) -> PendingAction {
+pub(super) fn action(plugin: String, head: PendingHead, change: Guarded<Foreign<ChangeObject>>) -> PendingAction {
     let (plugin, change): (Arc<str>, _) = (plugin.into(), Arc::new(change));
     let (rejecting, rejected, guarded) = (plugin.clone(), change.clone(), change.clone());
     let label = head.label.clone();
     let mut action = PendingAction::new(head.label, move |reason| {
-        let (plugin, label, running) = (plugin.clone(), label.clone(), change.apply(bytes(reason)));
+        let (plugin, label) = (plugin.clone(), label.clone());
+        let running = change.start(|change| change.apply(bytes(reason)));
         async move {
             let answer = running.await;
             let says_applied = answer.is_ok();
@@ -24,7 +26,8 @@ pub(super) fn action(plugin: String, head: PendingHead, change: Guarded<ChangeOb
         }
     })
     .on_reject(move |reason| {
-        let (plugin, running) = (rejecting.clone(), rejected.reject(bytes(reason)));
+        let plugin = rejecting.clone();
+        let running = rejected.start(|change| change.reject(bytes(reason)));
         async move { decode(&plugin, running.await).map_err(|failure| of_plugin(&plugin, failure)) }
     })
     .withdrawn_if(move || guarded.guard().refusal().map(|refusal| capitalized(&refusal)));
@@ -63,6 +66,7 @@ fn bytes(text: String) -> RVec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::watch::Mark;
     use serde_json::json;
     use tokio::runtime::Handle;
     use toolhost_abi::Bytes;
@@ -88,7 +92,8 @@ mod tests {
     /// What applying it says, how it ended, and whether it is still pending.
     async fn applied(answer: Bytes) -> (String, ResolveStatus, bool) {
         let session = Session::new(SessionOptions::new("test"), Handle::current());
-        let change = Guarded::new(ChangeObject::from_value(Answers(answer), TD_Opaque), Arc::default());
+        let change = Foreign::new(Mark::default(), ChangeObject::from_value(Answers(answer), TD_Opaque));
+        let change = Guarded::new(change, Arc::default());
         let store = session.pending().unwrap();
         store.push(action("painter".to_owned(), PendingHead::new("Paint it"), change)).unwrap();
         let resolution = session.resolve(ResolveRequest::apply("why")).await;

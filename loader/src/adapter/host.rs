@@ -9,12 +9,14 @@ use toolhost_abi::host::{Host, HostObject};
 use toolhost_core::{Failure, WeakSession};
 use toolhost_protocol::{PendingHead, PushReceipt};
 
+use super::foreign::Foreign;
 use super::log::PluginLog;
 use super::{answer, change, guarded};
 use crate::PluginInfo;
 use crate::load::Loaded;
 use crate::names::ToolNames;
 use crate::trust::{Guard, Guarded};
+use crate::watch::Mark;
 
 /// The host as one plugin in one session sees it. It keeps neither alive: the session owns the plugin's tools, and
 /// those own this.
@@ -25,17 +27,17 @@ struct HostAdapter {
     log: Arc<PluginLog>,
     guard: Arc<Guard>,
     names: Arc<ToolNames>,
+    mark: Mark,
 }
 
-pub(super) fn object(session: WeakSession, loaded: &Loaded) -> HostObject {
+pub(super) fn object(session: WeakSession, loaded: &Loaded, mark: Mark) -> HostObject {
     let (plugin, log) = (loaded.info.clone(), loaded.log.clone());
     let (guard, names) = (loaded.guard.clone(), loaded.names.clone());
-    HostObject::from_value(HostAdapter { session, plugin, log, guard, names }, TD_Opaque)
+    HostObject::from_value(HostAdapter { session, plugin, log, guard, names, mark }, TD_Opaque)
 }
 
 impl HostAdapter {
-    fn push(&self, call: u64, head: &[u8], change: ChangeObject) -> Result<PushReceipt, Failure> {
-        let change = Guarded::new(change, self.guard.clone());
+    fn push(&self, call: u64, head: &[u8], change: Guarded<Foreign<ChangeObject>>) -> Result<PushReceipt, Failure> {
         let mut head: PendingHead = serde_json::from_slice(head)
             .map_err(|error| Failure::new(format!("the pending action cannot be read: {error}")))?;
         head.source_tool_name = head.source_tool_name.map(|own| self.names.in_host(own));
@@ -47,6 +49,7 @@ impl HostAdapter {
 
 impl Host for HostAdapter {
     fn push_pending_action(&self, call: u64, head: RVec<u8>, change: ChangeObject) -> Bytes {
+        let change = Guarded::new(Foreign::new(self.mark, change), self.guard.clone());
         guarded(|| answer(self.push(call, &head, change)))
             .unwrap_or_else(|| answer::<()>(Err(Failure::new("the host could not take the pending action"))))
     }

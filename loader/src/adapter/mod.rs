@@ -3,6 +3,7 @@
 mod call;
 mod change;
 mod create;
+mod foreign;
 mod host;
 mod late;
 mod layout;

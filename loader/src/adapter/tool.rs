@@ -7,6 +7,7 @@ use toolhost_core::{BoxFuture, CallContext, Failure, SessionStep, Tool, ToolDefi
 
 use toolhost_protocol::{RenderRequest, ToolHints};
 
+use super::foreign::Foreign;
 use super::{call, decode, encode};
 use crate::trust::Guarded;
 use crate::{LoadErrorKind, LoadLimits, PluginInfo};
@@ -19,7 +20,7 @@ pub(super) struct PluginTool {
     definition: ToolDefinition,
     origin: ToolOrigin,
     plugin: Arc<PluginInfo>,
-    tool: Guarded<ToolObject>,
+    tool: Guarded<Foreign<ToolObject>>,
     hints: ToolHints,
 }
 
@@ -45,8 +46,12 @@ impl Unusable {
 
 impl PluginTool {
     /// Reads the tool's definition, of at most so many bytes.
-    pub(super) fn new(plugin: Arc<PluginInfo>, tool: Guarded<ToolObject>, most: usize) -> Result<Self, Unusable> {
-        let said = tool.definition();
+    pub(super) fn new(
+        plugin: Arc<PluginInfo>,
+        tool: Guarded<Foreign<ToolObject>>,
+        most: usize,
+    ) -> Result<Self, Unusable> {
+        let said = tool.call(|tool| tool.definition());
         if said.len() > most {
             return Err(Unusable::TooLarge(said.len()));
         }
@@ -89,7 +94,7 @@ impl Tool for PluginTool {
             return Box::pin(std::future::ready(Err(Failure::new(refusal).with_code(BLOCKED))));
         }
         let parameters = encode(context.parameters());
-        let running = self.tool.execute(parameters, call::object(context));
+        let running = self.tool.start(|tool| tool.execute(parameters, call::object(context)));
         let plugin = self.plugin.clone();
         Box::pin(async move { decode(&plugin.name, running.await) })
     }
@@ -99,7 +104,7 @@ impl Tool for PluginTool {
     }
 
     fn on_session(&self, step: SessionStep) -> BoxFuture<Result<(), Failure>> {
-        let telling = self.tool.on_session(encode(&step));
+        let telling = self.tool.start(|tool| tool.on_session(encode(&step)));
         let plugin = self.plugin.clone();
         Box::pin(async move { decode::<IgnoredAny>(&plugin.name, telling.await).map(drop) })
     }
@@ -108,7 +113,7 @@ impl Tool for PluginTool {
         if self.tool.guard().hit().is_some() {
             return Ok(None);
         }
-        decode(&self.plugin.name, self.tool.render(encode(request)))
+        decode(&self.plugin.name, self.tool.call(|tool| tool.render(encode(request))))
     }
 
     fn origin(&self) -> Option<&ToolOrigin> {
@@ -119,6 +124,7 @@ impl Tool for PluginTool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::watch::Mark;
     use std::path::PathBuf;
     use std::sync::Mutex;
 
@@ -172,8 +178,8 @@ mod tests {
             rustc: String::new(),
             dynamic: false,
         };
-        let tool = Guarded::new(ToolObject::from_value(notes, TD_Opaque), Arc::default());
-        let tool = PluginTool::new(Arc::new(plugin), tool, 1024).unwrap();
+        let tool = Foreign::new(Mark::default(), ToolObject::from_value(notes, TD_Opaque));
+        let tool = PluginTool::new(Arc::new(plugin), Guarded::new(tool, Arc::default()), 1024).unwrap();
         let session = Session::new(SessionOptions::new("test"), Handle::current());
         session.register(Arc::new(tool)).unwrap();
         session.step(SessionStep::Switch).await;

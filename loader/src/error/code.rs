@@ -33,6 +33,7 @@ impl LoadErrorKind {
             Self::UnsafePlace { .. } => "TH0303",
             Self::Blocked { .. } => "TH0304",
             Self::Undecided { .. } => "TH0305",
+            Self::Quarantined { .. } => "TH0306",
             Self::NotStaged { .. } => "TH0401",
             Self::SiblingClash { .. } => "TH0402",
             Self::OpenedInPlace { .. } => "TH0403",
@@ -89,6 +90,12 @@ impl LoadErrorKind {
             Self::UnsafePlace { place, problem } => return Cow::Owned(problem.fix(place)),
             Self::Blocked { block, list, .. } => return Cow::Owned(blocked_fix(&block.target, list.as_deref())),
             Self::Undecided { error } => return Cow::Owned(error.fix()),
+            Self::Quarantined { hash, .. } => {
+                let lift = format!("toolhost quarantine --lift {hash}");
+                let fix =
+                    format!("ask the plugin's author; to load it nevertheless: `{lift}` (`HostBuilder::quarantined`)");
+                return Cow::Owned(fix);
+            }
             Self::NotStaged { .. } => {
                 "make it a directory of this user alone, or choose another with --cache-dir (`HostBuilder::cache_dir`)"
             }

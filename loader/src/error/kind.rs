@@ -3,6 +3,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use toolhost_core::RegisterError;
+use toolhost_core::journal::Timestamp;
 
 use crate::{Block, LibcFlavour, PlaceProblem, PluginInfo, StateError};
 
@@ -153,6 +154,18 @@ pub enum LoadErrorKind {
         /// What is wrong.
         #[source]
         error: StateError,
+    },
+    /// Trust: it ended a process before.
+    #[error("`{plugin}` is in quarantine{}: {reason}", since.map_or_else(String::new, |since| format!(" since {since}")))]
+    Quarantined {
+        /// The plugin's name.
+        plugin: String,
+        /// The hash of its content.
+        hash: String,
+        /// What it did.
+        reason: String,
+        /// Since when it is in quarantine.
+        since: Option<Timestamp>,
     },
     /// Stage: no private copy could be made.
     #[error("no verified copy of it could be made in {}: {reason}", directory.display())]

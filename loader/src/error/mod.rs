@@ -25,13 +25,20 @@ pub struct LoadError {
     pub path: PathBuf,
     /// What went wrong.
     pub kind: LoadErrorKind,
+    /// The [`fingerprint`](crate::PluginInfo::fingerprint) of the plugin, where it got far enough to have one.
+    pub fingerprint: Option<String>,
     /// What was found, each in one line: what the file is, which plugin it holds.
     pub evidence: Vec<String>,
 }
 
 impl LoadError {
     pub(crate) fn new(path: &Path, kind: LoadErrorKind) -> Self {
-        Self { path: path.to_owned(), kind, evidence: Vec::new() }
+        Self { path: path.to_owned(), kind, fingerprint: None, evidence: Vec::new() }
+    }
+
+    pub(crate) fn with_fingerprint(mut self, fingerprint: &str) -> Self {
+        self.fingerprint = Some(fingerprint.to_owned());
+        self
     }
 
     pub(crate) fn with_evidence(mut self, evidence: impl IntoIterator<Item = String>) -> Self {

@@ -12,6 +12,7 @@ use crate::adapter::{Entry, Failed, Made, create, open};
 use crate::cache::Staged;
 use crate::load::Loaded;
 use crate::trust::Guard;
+use crate::watch::Mark;
 use crate::{LoadLimits, PluginInfo};
 
 /// Looks at a plugin for a host of the same program: reads what to look at from standard input, opens it, runs its
@@ -60,7 +61,8 @@ fn look(request: &Request) -> io::Result<Answer> {
         return Ok(Answer::Refused);
     };
     let info = PluginInfo::new(&request.file.0, request.fingerprint.clone(), request.metadata.clone());
-    let plugin = Arc::new(Loaded::open(info, Guard::default(), request.config.clone(), Entry::Library(root)));
+    let entry = Entry::library(root, Mark::default());
+    let plugin = Arc::new(Loaded::open(info, Guard::default(), request.config.clone(), entry));
     let runtime = Builder::new_current_thread().enable_time().build()?;
     let session = Session::new(SessionOptions::new("first-sight"), runtime.handle().clone());
     let limits = LoadLimits::default()

@@ -14,8 +14,9 @@ use crate::cache::Cache;
 use crate::discover::Place;
 use crate::load::{Found, Given, Loading};
 use crate::names::Rename;
+use crate::quarantine::Quarantine;
 use crate::trust::{Block, Blocks, Policy, Trust, TrustStore};
-use crate::{FirstSight, PluginInfo};
+use crate::{CodeWatch, FirstSight, PluginInfo, Quarantined};
 
 /// Why no host could be made. What is wrong with a plugin is no reason: see [`Host::load_errors`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -53,6 +54,8 @@ pub struct HostBuilder {
     cache: Option<PathBuf>,
     late: bool,
     first_sight: Option<FirstSight>,
+    quarantined: Vec<Quarantined>,
+    watch: Option<&'static dyn CodeWatch>,
     limits: LoadLimits,
 }
 
@@ -182,6 +185,19 @@ impl HostBuilder {
         self
     }
 
+    /// Plugins that are not to be loaded, since they ended a process; adds to those that were given before. Linked plugins
+    /// are no files that could be refused.
+    pub fn quarantined(mut self, quarantined: impl IntoIterator<Item = Quarantined>) -> Self {
+        self.quarantined.extend(quarantined);
+        self
+    }
+
+    /// Tells this whose code the threads of this process run. Nobody is told by default.
+    pub fn watch(mut self, watch: &'static dyn CodeWatch) -> Self {
+        self.watch = Some(watch);
+        self
+    }
+
     /// How long things may take, and how much there may be of them.
     pub fn limits(mut self, limits: LoadLimits) -> Self {
         self.limits = limits;
@@ -202,7 +218,8 @@ impl HostBuilder {
         let records = self.trust_records.into_iter().map(TrustStore::new).collect();
         let policy = Policy::new(records, Blocks::new(self.blocks, self.block_lists));
         let (configs, disabled, limits) = (self.configs, self.disabled, self.limits.clone());
-        let given = Given { configs, disabled, limits, policy };
+        let (quarantine, watch) = (Quarantine::new(self.quarantined), self.watch);
+        let given = Given { configs, disabled, limits, policy, quarantine, watch };
         let mut found = Found::default();
         for plugin in self.linked {
             found.add_linked(plugin, &given);
@@ -252,6 +269,8 @@ impl fmt::Debug for HostBuilder {
             .field("cache", &self.cache)
             .field("open_late", &self.late)
             .field("first_sight", &self.first_sight)
+            .field("quarantined", &self.quarantined)
+            .field("watch", &self.watch.is_some())
             .field("limits", &self.limits)
             .finish_non_exhaustive()
     }

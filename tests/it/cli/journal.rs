@@ -150,7 +150,7 @@ fn a_program_is_told_of_an_apply_that_was_cut_off() {
 fn a_journal_is_kept_where_it_is_told() {
     let home = Home::new();
     assert_eq!(home.stage(&json!([good("one")]), &["--apply", "why", "--journal-dir", "records é"]).code(), 0);
-    assert!(!home.path("state").exists());
+    assert!(!home.path("state/toolhost/journal").exists());
     assert_eq!(fs::read_dir(home.work("records é")).unwrap().count(), 1);
     let shown = ["SESSION TIME", "  TIME  one (test): applied; reason: why"];
     assert_eq!(lines(&home.run(["journal", "--journal-dir", "records é"])), shown);

@@ -246,7 +246,7 @@ impl Running {
     pub(super) fn end(mut self) -> Ran {
         let rest = |reader: Option<Reader>| reader.map(Reader::rest).unwrap_or_default();
         let (stdout, stderr) = (rest(self.stdout.take()), rest(self.stderr.take()));
-        Ran { status: self.wait(), stdout, stderr, home: self.home.clone() }
+        Ran { pid: self.child.id(), status: self.wait(), stdout, stderr, home: self.home.clone() }
     }
 
     fn wait(&mut self) -> ExitStatus {
@@ -322,6 +322,7 @@ impl Reader {
 
 /// A command that ended.
 pub(super) struct Ran {
+    pub(super) pid: u32,
     status: ExitStatus,
     pub(super) stdout: String,
     pub(super) stderr: String,
