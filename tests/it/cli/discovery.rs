@@ -6,6 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use toolhost_loader::UnopenedPlugin;
 use toolhost_tests::Fixture;
 
 use super::support::{ECHOED, Home, Ran, plugin};
@@ -37,6 +38,13 @@ fn write(home: &Home, path: &str, content: &str) -> PathBuf {
     path
 }
 
+/// Trusts the plugin at this path, as a person does who has looked at it.
+fn trust(home: &Home, path: &Path) {
+    let hash = UnopenedPlugin::read(path).unwrap().plugin().fingerprint.clone();
+    let ran = home.run(["trust", path.to_str().unwrap(), "--yes", &hash]);
+    assert_eq!(ran.code(), 0, "{}", ran.stderr);
+}
+
 const USER_FILE: &str = ".config/toolhost/toolhost.toml";
 const USER: &str = ".local/share/toolhost/plugins";
 const SYSTEM: &str = "system/toolhost/plugins";
@@ -63,6 +71,7 @@ fn places_come_in_order() {
     for path in &left {
         put_other(&home, Fixture::Second, path);
     }
+    trust(&home, &home.path(PROJECT).join("a.so"));
     let below_home = |path: &String| format!("{{home}}/{path}");
     while let [first, later @ ..] = left.as_slice() {
         let variable = home.path("variable");
@@ -85,7 +94,7 @@ fn places_come_in_order() {
 #[test]
 fn the_list_says_what_is_left_alone_and_why() {
     let home = Home::new();
-    put(&home, Fixture::Second, &format!("{PROJECT}/a é.so"));
+    trust(&home, &put(&home, Fixture::Second, &format!("{PROJECT}/a é.so")));
     put(&home, Fixture::Second, &format!("{PROJECT}/two.so"));
     put_other(&home, Fixture::Second, &format!("{USER}/second.so"));
     put(&home, Fixture::Stage, &format!("{SYSTEM}/stage.so"));
@@ -128,6 +137,7 @@ fn a_real_file_counts_once() {
     symlink(home.path(USER), home.path(SYSTEM)).unwrap();
     fs::create_dir_all(home.path(PROJECT)).unwrap();
     fs::hard_link(&file, home.path(PROJECT).join("c.so")).unwrap();
+    trust(&home, &home.path(PROJECT).join("c.so"));
     let user = home.path(USER);
     with_path(&home, &format!("{0}:{0}", user.display()), &["list"]).is(0, LIST, "");
 }
@@ -228,7 +238,7 @@ fn a_disabled_plugin_is_never_opened() {
 fn the_project_is_the_nearest_one_below_the_home() {
     let home = Home::new();
     put(&home, Fixture::Stage, ".toolhost/plugins/stage.so");
-    put(&home, Fixture::Second, &format!("{PROJECT}/second.so"));
+    trust(&home, &put(&home, Fixture::Second, &format!("{PROJECT}/second.so")));
     fs::create_dir_all(home.work("deep/down")).unwrap();
     let list_in = |directory: &Path| {
         let mut command = home.command(["list"]);
@@ -238,6 +248,26 @@ fn the_project_is_the_nearest_one_below_the_home() {
     list_in(&home.work("deep/down")).is(0, LIST, "");
     // The home's own is no project's.
     assert_eq!(list_in(&home.path("")).code(), 2);
+}
+
+#[test]
+fn a_project_s_plugin_that_is_not_trusted_is_said_to_be_and_shadows_nothing() {
+    let home = Home::new();
+    let theirs = put_other(&home, Fixture::Second, &format!("{PROJECT}/second.so"));
+    put(&home, Fixture::Second, &format!("{USER}/mine.so"));
+    let ran = home.run(["list"]);
+    assert_eq!((ran.code(), &*ran.stdout), (0, LIST));
+    let warning = ran.masked(&ran.stderr);
+    let begin = "warning: {home}/work/.toolhost/plugins/second.so: `second` 0.1.0 is not trusted; ";
+    assert!(warning.starts_with(begin) && warning.ends_with("(TH0301)\n"), "{warning}");
+    let list = home.run(["list", "--json"]).json();
+    assert_eq!(list["tools"][0]["path"], "{home}/.local/share/toolhost/plugins/mine.so");
+    assert_eq!((&list["errors"][0]["code"], &list["shadowed"]), (&json!("TH0301"), &json!([])));
+    // Once it is, it comes first.
+    trust(&home, &theirs);
+    let list = home.run(["list", "--json"]).json();
+    assert_eq!(list["tools"][0]["path"], "{home}/work/.toolhost/plugins/second.so");
+    assert_eq!((&list["errors"], list["shadowed"].as_array().unwrap().len()), (&json!([]), 1));
 }
 
 #[test]
