@@ -135,7 +135,7 @@ impl Seen {
         refused.is_none_or(|refused| !refused.is_empty() && !refused.contains(&trust))
     }
 
-    fn add(&mut self, file: &Path, trust: Trust, error: Option<&Box<LoadError>>) {
+    fn add(&mut self, file: &Path, trust: Trust, error: Option<&LoadError>) {
         let Some(identity) = identity(file) else { return };
         let refused = self.0.entry(identity).or_default();
         match error {
@@ -188,7 +188,7 @@ impl Found {
             for file in files {
                 if seen.is_new(&file, place.trust) {
                     let added = self.add(&file, rank, place.trust, &mut index, loading);
-                    seen.add(&file, place.trust, added.as_ref().err());
+                    seen.add(&file, place.trust, added.as_ref().err().map(|error| &**error));
                     self.errors.extend(added.err().map(|error| *error));
                 }
             }

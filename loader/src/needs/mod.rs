@@ -117,7 +117,8 @@ fn place(parts: &[Part], search: &Search, name: &str, directories: &[(PathBuf, S
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use super::*;
 

@@ -10,7 +10,8 @@ mod relocations;
 mod sections;
 mod segments;
 mod symbols;
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests;
 mod types;
 mod versions;
