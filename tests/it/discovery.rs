@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolhost_core::AgentToolResult;
-use toolhost_loader::{Host, HostBuilder, LoadLimits, OpenedSession, SessionOptions, Shadowed, Trust};
+use toolhost_loader::{
+    Block, BlockList, Host, HostBuilder, LoadLimits, OpenedSession, SessionOptions, Shadowed, Trust,
+};
 use toolhost_plugin_sdk::link;
 use toolhost_plugin_sdk::prelude::{CustomTool, CustomToolApi, NoParams, ToolCall, ToolResult};
 use toolhost_tests::Fixture;
@@ -41,6 +43,7 @@ on_every_runtime![
     reserved_names_are_refused_and_the_rest_is_there,
     a_renamed_tool_is_called_and_stages_by_its_new_name,
     a_new_name_is_judged_as_any_other,
+    a_renamed_tool_is_called_no_more_once_its_plugin_is_blocked,
     only_so_many_tools_are_there,
     only_so_large_definitions_are_there,
     texts_that_nobody_can_show_are_refused,
@@ -275,6 +278,18 @@ async fn a_new_name_is_judged_as_any_other() {
             "{errors:?}"
         );
     }
+}
+
+async fn a_renamed_tool_is_called_no_more_once_its_plugin_is_blocked() {
+    let places = Places::new();
+    let list = places.path("blocked.json");
+    let builder = places.builder().plugin(plugin(Fixture::Second)).blocks_from(&list);
+    let host = builder.rename_tools(|_, tool| format!("new_{tool}")).build().await.unwrap();
+    let session = open(&host, SessionOptions::new("a")).await;
+    assert_eq!(bounded(session.call("new_hidden", json!({}))).await.unwrap().to_text(), "here");
+    BlockList::new(&list).block(Block::new("second".parse().unwrap(), "it leaks")).unwrap();
+    let error = bounded(session.call("new_hidden", json!({}))).await.unwrap_err().to_string();
+    assert_eq!(error, "`new_hidden` was not called: plugin second is blocked: it leaks");
 }
 
 /// A session with these tools of the plugin that makes them from data.
