@@ -65,7 +65,7 @@ Exit codes:
        to stop, or there was nothing to decide on
   2    wrong usage, unknown tool, invalid parameters or settings, a
        missing path, no tool loaded
-  3    the tool's plugin is not trusted, or is blocked
+  3    the tool's plugin is not trusted, blocked or in quarantine
   4    the world changed since the preview, or --expect differs
   130  interrupted (143 by SIGTERM, 129 by SIGHUP)";
 

@@ -190,7 +190,8 @@ impl Loaded {
         object
     }
 
-    /// Refuses to look for a tool in vain where a plugin that is not trusted, or blocked, declares it or may have it.
+    /// Refuses to look for a tool in vain where a plugin that is not trusted, blocked or in quarantine declares it or may
+    /// have it.
     pub(crate) fn require_trusted(&self, tool: &str, output: &Output) -> Result<(), CliError> {
         let tools = self.session.tools();
         if tools.definition(tool).is_some() || tool == RESOLVE {
@@ -212,7 +213,11 @@ impl Loaded {
         for error in others {
             output.warn(&error.to_string());
         }
-        let code = if matches!(first.kind, LoadErrorKind::Blocked { .. }) { "blocked" } else { "not-trusted" };
+        let code = match first.kind {
+            LoadErrorKind::Blocked { .. } => "blocked",
+            LoadErrorKind::Quarantined { .. } => "quarantined",
+            _ => "not-trusted",
+        };
         let why = |error: &&LoadError| {
             format!("{}: {} ({})", plain_line(&error.path.to_string_lossy()), error.kind, error.code())
         };

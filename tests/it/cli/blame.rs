@@ -156,9 +156,10 @@ fn a_plugin_that_ends_two_runs_is_in_quarantine_until_it_is_lifted() {
     let why = format!("{}: `hostile` is in quarantine since TIME: {reason}", path.display());
     let lift = format!("toolhost quarantine --lift {hash}");
     let fix = format!("ask the plugin's author; to load it nevertheless: `{lift}` (`HostBuilder::quarantined`)");
-    let refused = format!("error: no tool is loaded: {why} (TH0306)\n  fix: {fix}\n");
+    let unknown = "no tool is named `harms`; it may be one of a plugin that is not loaded";
+    let refused = format!("error: {unknown}: {why} (TH0306)\n  fix: {fix}\n");
     let ran = harm(&home, "segfault", "call", &[]);
-    assert_eq!((ran.code(), timeless(&ran.stderr)), (2, refused));
+    assert_eq!((ran.code(), timeless(&ran.stderr)), (3, refused));
     // Others are loaded, from whatever path it comes.
     fs::copy(&path, home.work("libother.so")).unwrap();
     let ran = home.echo(&plugin(Fixture::Stage), &["--plugin", "libother.so"]);
