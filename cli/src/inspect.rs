@@ -113,8 +113,14 @@ fn of_plugin(inspection: &Inspection, plugin: &PluginMetadata) -> Vec<(&'static 
         names.into_iter().zip(built).filter(|(_, value)| !value.is_empty()).map(|(n, value)| (n, value.clone())),
     );
     facts.push(("panic", if plugin.panic.is_empty() { "not said".to_owned() } else { plugin.panic.clone() }));
-    let tools = if plugin.dynamic { "decided as it runs" } else { "fixed" };
-    facts.push(("tools", tools.to_owned()));
+    let names = plugin.tools.join(", ");
+    let tools = match (plugin.dynamic, names.is_empty()) {
+        (true, true) => "decided as it runs".to_owned(),
+        (true, false) => format!("{names}, and what is decided as it runs"),
+        (false, true) => "fixed".to_owned(),
+        (false, false) => names,
+    };
+    facts.push(("tools", tools));
     facts
 }
 

@@ -30,6 +30,7 @@ macro_rules! export_plugin {
                 ::core::env!("CARGO_PKG_DESCRIPTION"),
                 ::core::cfg!(panic = "unwind"),
                 private::Factory::new(|| $factory).is_dynamic(),
+                private::Factory::new(|| $factory).tools(),
             );
 
             #[used]
@@ -45,7 +46,7 @@ macro_rules! export_plugin {
 pub mod __private {
     pub use toolhost_abi::abi_stable::library::LibHeader;
     pub use toolhost_abi::host::HostObject;
-    pub use toolhost_abi::note::{Fields, Note};
+    pub use toolhost_abi::note::{Fields, Note, ToolNames};
     pub use toolhost_abi::root::{Entry, header};
 
     use crate::CustomToolFactory;
@@ -61,6 +62,7 @@ pub mod __private {
         description: &'static str,
         unwind: bool,
         dynamic: bool,
+        tools: ToolNames<'static>,
     ) -> Fields<'static> {
         Fields {
             name,
@@ -71,6 +73,7 @@ pub mod __private {
             rustc: env!("TOOLHOST_RUSTC"),
             unwind,
             dynamic,
+            tools,
         }
     }
 
@@ -82,6 +85,7 @@ pub mod __private {
         make: fn() -> F,
         create: Create<F>,
         dynamic: bool,
+        tools: ToolNames<'static>,
     }
 
     impl<F> Factory<F> {
@@ -89,12 +93,17 @@ pub mod __private {
         where
             F: CustomToolFactory<M>,
         {
-            Self { make, create: create::<M, F>, dynamic: F::DYNAMIC }
+            Self { make, create: create::<M, F>, dynamic: F::DYNAMIC, tools: F::TOOLS }
         }
 
         /// Whether its tools may say different things of themselves from one session to the next.
         pub const fn is_dynamic(&self) -> bool {
             self.dynamic
+        }
+
+        /// The names of its tools, as far as their types say.
+        pub const fn tools(&self) -> ToolNames<'static> {
+            self.tools
         }
 
         /// Makes the factory, and runs it for one session.

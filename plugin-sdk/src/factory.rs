@@ -1,3 +1,5 @@
+use toolhost_abi::note::ToolNames;
+
 use crate::{AnyTool, CustomTool, CustomToolApi, DynamicTool, ToolError};
 
 /// What makes a session's tools: a function or a closure from [`CustomToolApi`] to whatever [`IntoTools`] takes.
@@ -13,6 +15,9 @@ pub trait CustomToolFactory<M>: Send + Sync + 'static {
     const ASYNC: bool;
     /// Whether what its tools say of themselves may be decided at run time.
     const DYNAMIC: bool;
+    /// The names of its tools, as far as their types say.
+    #[doc(hidden)]
+    const TOOLS: ToolNames<'static>;
 
     /// Makes one session's tools.
     fn create(&self, api: CustomToolApi) -> impl Future<Output = Result<Vec<AnyTool>, ToolError>> + Send;
@@ -25,6 +30,7 @@ where
 {
     const ASYNC: bool = T::ASYNC;
     const DYNAMIC: bool = T::DYNAMIC;
+    const TOOLS: ToolNames<'static> = T::TOOLS;
 
     fn create(&self, api: CustomToolApi) -> impl Future<Output = Result<Vec<AnyTool>, ToolError>> + Send {
         self(api).into_tools()
@@ -45,6 +51,9 @@ pub trait IntoTools<M> {
     const ASYNC: bool = false;
     /// Whether what its tools say of themselves may be decided at run time.
     const DYNAMIC: bool;
+    /// The names of its tools, as far as their types say.
+    #[doc(hidden)]
+    const TOOLS: ToolNames<'static>;
 
     /// The tools.
     fn into_tools(self) -> impl Future<Output = Result<Vec<AnyTool>, ToolError>> + Send;
@@ -93,6 +102,7 @@ pub mod forms {
 
 impl<T: CustomTool> IntoTools<forms::One> for T {
     const DYNAMIC: bool = false;
+    const TOOLS: ToolNames<'static> = ToolNames::One(T::NAME);
 
     async fn into_tools(self) -> Result<Vec<AnyTool>, ToolError> {
         Ok(vec![self.into_any()])
@@ -101,6 +111,7 @@ impl<T: CustomTool> IntoTools<forms::One> for T {
 
 impl<T: DynamicTool> IntoTools<forms::Dynamic> for T {
     const DYNAMIC: bool = true;
+    const TOOLS: ToolNames<'static> = ToolNames::Unknown;
 
     async fn into_tools(self) -> Result<Vec<AnyTool>, ToolError> {
         Ok(vec![self.into_any()])
@@ -110,6 +121,7 @@ impl<T: DynamicTool> IntoTools<forms::Dynamic> for T {
 impl IntoTools<forms::Any> for AnyTool {
     // Its type is forgotten, and with it which kind it is.
     const DYNAMIC: bool = true;
+    const TOOLS: ToolNames<'static> = ToolNames::Unknown;
 
     async fn into_tools(self) -> Result<Vec<AnyTool>, ToolError> {
         Ok(vec![self])
@@ -119,6 +131,7 @@ impl IntoTools<forms::Any> for AnyTool {
 impl<T: IntoTools<M> + Send, M> IntoTools<forms::List<M>> for Vec<T> {
     const ASYNC: bool = T::ASYNC;
     const DYNAMIC: bool = T::DYNAMIC;
+    const TOOLS: ToolNames<'static> = T::TOOLS;
 
     async fn into_tools(self) -> Result<Vec<AnyTool>, ToolError> {
         let mut tools = Vec::with_capacity(self.len());
@@ -136,6 +149,7 @@ where
 {
     const ASYNC: bool = T::ASYNC;
     const DYNAMIC: bool = T::DYNAMIC;
+    const TOOLS: ToolNames<'static> = T::TOOLS;
 
     async fn into_tools(self) -> Result<Vec<AnyTool>, ToolError> {
         self.map_err(Into::into)?.into_tools().await
@@ -149,6 +163,7 @@ where
 {
     const ASYNC: bool = true;
     const DYNAMIC: bool = <F::Output as IntoTools<M>>::DYNAMIC;
+    const TOOLS: ToolNames<'static> = <F::Output as IntoTools<M>>::TOOLS;
 
     async fn into_tools(self) -> Result<Vec<AnyTool>, ToolError> {
         self.await.into_tools().await
@@ -161,6 +176,7 @@ macro_rules! tuples {
         impl<$($tool: IntoTools<$mark> + Send, $mark),+> IntoTools<forms::Tuple<($($mark,)+)>> for ($($tool,)+) {
             const ASYNC: bool = $($tool::ASYNC)||+;
             const DYNAMIC: bool = $($tool::DYNAMIC)||+;
+            const TOOLS: ToolNames<'static> = ToolNames::All(&[$($tool::TOOLS),+]);
 
             #[allow(non_snake_case)]
             async fn into_tools(self) -> Result<Vec<AnyTool>, ToolError> {
@@ -270,5 +286,23 @@ mod tests {
         assert_eq!(tools.len(), 3);
         let failed = Err::<Hello, _>(std::io::Error::other("no key")).into_tools().await.unwrap_err();
         assert_eq!(failed.message(), "no key");
+    }
+
+    #[test]
+    fn a_factory_declares_the_tools_whose_types_say_their_names() {
+        fn declared<M, F: CustomToolFactory<M>>(_factory: F) -> Vec<&'static str> {
+            fn flat(names: ToolNames<'static>) -> Vec<&'static str> {
+                match names {
+                    ToolNames::Unknown => Vec::new(),
+                    ToolNames::One(name) => vec![name],
+                    ToolNames::All(all) => all.iter().copied().flat_map(flat).collect(),
+                }
+            }
+            flat(F::TOOLS)
+        }
+        assert_eq!(declared(|_: CustomToolApi| Hello), ["hello"]);
+        assert_eq!(declared(async |_: CustomToolApi| Ok::<_, ToolError>((Hello, Named("a")))), ["hello"]);
+        assert_eq!(declared(|_: CustomToolApi| (vec![Hello], tool(Hello))), ["hello"]);
+        assert!(declared(|_: CustomToolApi| Named("a")).is_empty());
     }
 }

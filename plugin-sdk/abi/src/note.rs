@@ -84,6 +84,20 @@ pub struct Fields<'a> {
     pub unwind: bool,
     /// Whether the definitions are decided at run time.
     pub dynamic: bool,
+    /// The names of its tools, as far as they are known.
+    pub tools: ToolNames<'a>,
+}
+
+/// Names of tools that are known at compile time, put together as a factory puts its tools together.
+#[derive(Debug, Clone, Copy, Default)]
+pub enum ToolNames<'a> {
+    /// None is known.
+    #[default]
+    Unknown,
+    /// A tool with this name.
+    One(&'a str),
+    /// All of these.
+    All(&'a [ToolNames<'a>]),
 }
 
 /// A note as it lies in the file; `N` is [`Fields::size`].
@@ -135,7 +149,9 @@ impl Fields<'_> {
         writer.field("panic", if self.unwind { "unwind" } else { "abort" });
         writer.raw(b"\"dynamic\":");
         writer.raw(if self.dynamic { b"true" } else { b"false" });
-        writer.raw(b"}");
+        writer.raw(b",\"tools\":[");
+        writer.names(self.tools, true);
+        writer.raw(b"]}");
         writer.length
     }
 }
@@ -163,16 +179,43 @@ impl Writer<'_> {
     }
 
     const fn field(&mut self, name: &str, value: &str) {
+        self.text(name);
+        self.byte(b':');
+        self.text(value);
+        self.byte(b',');
+    }
+
+    /// The names, each but the very first after a comma. Returns whether the next one is the first.
+    const fn names(&mut self, names: ToolNames<'_>, first: bool) -> bool {
+        match names {
+            ToolNames::Unknown => first,
+            ToolNames::One(name) => {
+                if !first {
+                    self.byte(b',');
+                }
+                self.text(name);
+                false
+            }
+            ToolNames::All(all) => {
+                let (mut first, mut at) = (first, 0);
+                while at < all.len() {
+                    first = self.names(all[at], first);
+                    at += 1;
+                }
+                first
+            }
+        }
+    }
+
+    const fn text(&mut self, text: &str) {
         self.byte(b'"');
-        self.raw(name.as_bytes());
-        self.raw(b"\":\"");
-        let bytes = value.as_bytes();
+        let bytes = text.as_bytes();
         let mut at = 0;
         while at < bytes.len() {
             self.escaped(bytes[at]);
             at += 1;
         }
-        self.raw(b"\",");
+        self.byte(b'"');
     }
 
     const fn escaped(&mut self, byte: u8) {
@@ -205,6 +248,11 @@ mod tests {
         rustc: "rustc 1.95.0",
         unwind: true,
         dynamic: false,
+        tools: ToolNames::All(&[
+            ToolNames::Unknown,
+            ToolNames::One("first"),
+            ToolNames::All(&[ToolNames::One("sec\"ond")]),
+        ]),
     };
 
     #[test]
@@ -217,6 +265,7 @@ mod tests {
         let metadata: Metadata = serde_json::from_slice(&descriptor[PREAMBLE..]).unwrap();
         assert_eq!(metadata.description, FIELDS.description);
         assert_eq!(metadata.panic, "unwind");
+        assert_eq!(metadata.tools, ["first", "sec\"ond"]);
         assert_eq!(metadata.abi_version, crate::ABI_VERSION);
     }
 

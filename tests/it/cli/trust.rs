@@ -23,7 +23,7 @@ pub(super) fn card(path: &str) -> String {
     let (info, size) = (inspection.plugin(), inspection.size());
     format!(
         "{path}\n  plugin      constructor 0.1.0\n  about       {}\n  built with  SDK {}, interface {}, {}\n  size        \
-         {size} bytes\n  SHA-256     {{hash}}\n",
+         {size} bytes\n  SHA-256     {{hash}}\n  tools       opened\n",
         info.description, info.sdk_version, info.abi_version, info.rustc
     )
 }
@@ -95,7 +95,7 @@ fn without_a_terminal_trust_wants_the_whole_hash() {
     let json = ran.json();
     let error = json!({"code": "nobody-to-ask", "message": "there is nobody here to ask", "fix": again});
     assert_eq!((ran.code(), &json["error"], &json["trusted"]), (2, &error, &json!(false)));
-    assert_eq!((&json["plugin"]["name"], &json["plugin"]["tools"]), (&json!("constructor"), &json!([])));
+    assert_eq!((&json["plugin"]["name"], &json["plugin"]["tools"]), (&json!("constructor"), &json!(["opened"])));
     let other = "0".repeat(64);
     let message = "the file's hash is {hash}, not {hash}; nothing was done";
     let fix = "look at what the file is now, and give its hash only if that is right";
@@ -178,6 +178,23 @@ fn the_record_says_what_was_trusted_before() {
         home.run(args).is(1, "", text);
     }
     assert_eq!(fs::read_to_string(home.path(".local/share/toolhost/trust.json")).unwrap(), "{");
+}
+
+#[test]
+fn a_tool_that_a_plugin_declares_which_is_not_trusted_is_known() {
+    let home = Home::new();
+    fs::create_dir_all(home.work(".toolhost/plugins")).unwrap();
+    fs::copy(plugin(Fixture::Second), home.work(".toolhost/plugins/s.so")).unwrap();
+    let ran = home.run(["call", "second", "label=a"]);
+    let begin = "error: `second` is a tool of a plugin that is not loaded: {home}/work/.toolhost/plugins/s.so: `second` \
+                 0.1.0 is not trusted (TH0301)\n  fix: ";
+    let shown = ran.masked(&ran.stderr);
+    assert!(shown.starts_with(begin) && shown.contains("toolhost trust "), "{shown}");
+    assert_eq!(ran.code(), 3);
+    // What it does not declare is none of it.
+    let other = home.run(["call", "third"]);
+    assert_eq!(other.code(), 2);
+    assert!(other.stderr.starts_with("error: no tool is loaded: "), "{}", other.stderr);
 }
 
 const BLOCKED: &str = "`stage` 0.1.0 is blocked by {home}/.local/share/toolhost/blocked.json: it leaks";
