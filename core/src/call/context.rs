@@ -7,6 +7,7 @@ use serde_json::Value;
 use tokio::sync::OwnedMutexGuard;
 use toolhost_protocol::{AgentToolResult, EventKind, Failure, PendingSummary, ToolDefinition};
 
+use super::outcome::cut;
 use crate::events::Events;
 use crate::pending::Preview;
 use crate::session::{Session, WeakSession};
@@ -32,6 +33,8 @@ pub(crate) struct CallState {
     session: WeakSession,
     cancellation: Cancellation,
     events: Events,
+    /// The most that an update may have.
+    result_bytes: usize,
     progress: Mutex<Progress>,
 }
 
@@ -97,6 +100,7 @@ impl CallState {
             session: session.downgrade(),
             cancellation: Cancellation::new(),
             events: session.events_hub().clone(),
+            result_bytes: session.limits().result_bytes,
             progress: Mutex::default(),
         }
     }
@@ -141,6 +145,7 @@ impl CallState {
     }
 
     fn update(&self, partial: AgentToolResult) -> bool {
+        let partial = cut(partial, self.result_bytes);
         let mut progress = self.lock();
         if progress.ended {
             return false;

@@ -45,7 +45,7 @@ fn with_staged(mut result: AgentToolResult, staged: &[PendingSummary]) -> AgentT
 }
 
 /// Keeps the content that fits into `most` bytes, in order, and tells the model what is missing.
-fn cut(mut result: AgentToolResult, most: usize) -> AgentToolResult {
+pub(super) fn cut(mut result: AgentToolResult, most: usize) -> AgentToolResult {
     let all: usize = result.content.iter().map(size).sum();
     if all <= most {
         return result;

@@ -1,4 +1,5 @@
 use std::fmt;
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -34,7 +35,30 @@ pub struct PendingAction {
     pub(crate) callbacks: Callbacks,
 }
 
+/// Counts what is written.
+struct Count(usize);
+
+impl io::Write for Count {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 impl PendingAction {
+    /// How long its details and dependencies are as JSON.
+    pub(crate) fn bytes(&self) -> usize {
+        let mut written = Count(0);
+        // Neither can fail: there is room for every byte, and each can be written.
+        let _ = serde_json::to_writer(&mut written, &self.details);
+        let _ = serde_json::to_writer(&mut written, &self.depends_on);
+        written.0
+    }
+
     /// An action with this label. `apply` gets the reason; it may run again after it failed, never twice at once.
     pub fn new<F, Fut>(label: impl Into<String>, apply: F) -> Self
     where

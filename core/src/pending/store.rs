@@ -48,6 +48,18 @@ struct State {
     outcomes: Outcomes,
 }
 
+impl State {
+    fn takes_one_more(&self, most: usize) -> Result<(), PushError> {
+        if self.life != Life::Open {
+            return Err(PushError::SessionEnded);
+        }
+        if self.stack.len() >= most {
+            return Err(PushError::TooMany { limit: most });
+        }
+        Ok(())
+    }
+}
+
 #[derive(Debug)]
 struct Running {
     pending: Arc<Pending>,
@@ -93,6 +105,25 @@ pub enum PushError {
         directory: PathBuf,
         /// The system's reason.
         reason: String,
+    },
+    /// As many actions as there may be are pending.
+    #[error(
+        "{limit} actions are pending, which are as many as there may be, so nothing was staged; resolve some first"
+    )]
+    TooMany {
+        /// The limit.
+        limit: usize,
+    },
+    /// What the action says of itself is too large.
+    #[error(
+        "the action's details and dependencies have {bytes} bytes, and {limit} are the most, so nothing was staged; leave \
+         long texts and diffs out of its `changes`"
+    )]
+    TooLarge {
+        /// Its size, as JSON.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
     },
     /// The tool call that would stage it is not one of this session's.
     #[error("the tool call belongs to another session; stage through the API that this session's factory was given")]
@@ -156,13 +187,15 @@ impl PendingActionStore {
     ///
     /// [`PushError::SessionEnded`] where the session that the store belongs to has ended.
     pub fn push(&self, action: PendingAction) -> Result<Arc<Pending>, PushError> {
-        self.push_previewed(action, Preview::UNKNOWN)
+        self.push_previewed(action, Preview::UNKNOWN, usize::MAX)
     }
 
+    /// Stages an action, unless there are as many already as `most`.
     pub(crate) fn push_previewed(
         &self,
         action: PendingAction,
         preview: Preview<'_>,
+        most: usize,
     ) -> Result<Arc<Pending>, PushError> {
         let preview_hash = preview.hash(&action);
         let mut pending = Pending {
@@ -178,16 +211,15 @@ impl PendingActionStore {
             attempts: AtomicU32::new(0),
             callbacks: action.callbacks,
         };
-        if self.lock().life != Life::Open {
-            return Err(PushError::SessionEnded);
-        }
+        self.lock().takes_one_more(most)?;
         self.record_push(&pending)?;
         let mut state = self.lock();
-        if state.life != Life::Open {
+        // Others may have pushed meanwhile, or ended the session.
+        if let Err(refused) = state.takes_one_more(most) {
             // Before the action is dropped, which runs its author's code.
             drop(state);
             self.record(Event::Removed { id: pending.id });
-            return Err(PushError::SessionEnded);
+            return Err(refused);
         }
         pending.position = state.next_position;
         state.next_position += 1;

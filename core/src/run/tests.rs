@@ -289,6 +289,46 @@ async fn a_result_that_is_too_large_is_cut() {
 }
 
 #[tokio::test]
+async fn an_update_that_is_too_large_is_cut_too() {
+    let options = SessionOptions::new("test").limits(Limits::default().with_result_bytes(4));
+    let session = Session::new(options, Handle::current());
+    add(&session, "streams", true, |call| async move {
+        assert!(call.update("123456".into()));
+        Ok("".into())
+    });
+    let mut call = session.call("streams", json!({}));
+    let update = call.next_update().await.unwrap();
+    assert_eq!(
+        update.to_text(),
+        "1234\n[2 of the 6 bytes of this result were cut. Ask for less, or for a part of it.]"
+    );
+}
+
+#[tokio::test]
+async fn tools_have_so_many_actions_pending_and_no_more() {
+    let limits = Limits::default().with_pending(2).with_action_bytes(30);
+    let session = Session::new(SessionOptions::new("test").limits(limits), Handle::current());
+    let push = |details: Value| {
+        let action = PendingAction::new("x", |_| async { Ok("".into()) }).details(details);
+        session.downgrade().push_pending_action(0, action).map(drop).map_err(|error| error.to_string())
+    };
+    let too_many =
+        Err("2 actions are pending, which are as many as there may be, so nothing was staged; resolve some first"
+            .to_owned());
+    assert_eq!((push(json!(1)), push(json!(2)), push(json!(3))), (Ok(()), Ok(()), too_many));
+    assert!(session.resolve(ResolveRequest::apply("r")).await.status.is_success());
+    let too_large =
+        Err("the action's details and dependencies have 32 bytes, and 30 are the most, so nothing was staged; \
+         leave long texts and diffs out of its `changes`"
+            .to_owned());
+    assert_eq!((push(json!("x".repeat(28))), push(json!("x".repeat(26)))), (too_large, Ok(())));
+    // A program that embeds the session answers for itself.
+    let store = session.pending().unwrap();
+    store.push(PendingAction::new("own", |_| async { Ok("".into()) })).unwrap();
+    assert_eq!(store.list().len(), 3);
+}
+
+#[tokio::test]
 async fn a_set_outlives_its_session_without_keeping_it() {
     let session = session();
     add(&session, "a", true, |_| async { Ok("a".into()) });

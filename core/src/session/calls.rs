@@ -114,9 +114,14 @@ impl Session {
         let Some(resolver) = &self.inner.resolver else {
             return Err(PushError::StoreUnavailable);
         };
+        let limits = self.limits();
+        let (bytes, limit) = (action.bytes(), limits.action_bytes);
+        if bytes > limit {
+            return Err(PushError::TooLarge { bytes, limit });
+        }
         let pending = match self.pushing_call(call)? {
-            Some(state) => state.staging(|| resolver.store.push_previewed(action, state.preview()))?,
-            None => resolver.store.push_previewed(action, Preview::UNKNOWN)?,
+            Some(state) => state.staging(|| resolver.store.push_previewed(action, state.preview(), limits.pending))?,
+            None => resolver.store.push_previewed(action, Preview::UNKNOWN, limits.pending)?,
         };
         if let Some(expiry) = self.inner.options.expiry {
             resolver.expire(pending.id().to_owned(), expiry);

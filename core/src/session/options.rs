@@ -142,8 +142,14 @@ pub struct Limits {
     pub grace: Duration,
     /// How long a tool may take to render a call or a result; 1 second by default.
     pub render: Duration,
-    /// How many bytes of text and images a result may have; 1 MiB by default. The rest is cut, and the model told so.
+    /// How many bytes of text and images a result, or what is streamed of one, may have; 1 MiB by default. The rest is
+    /// cut, and the model told so.
     pub result_bytes: usize,
+    /// How many actions tools may have pending; 1,000 by default. More are refused, until some are resolved.
+    pub pending: usize,
+    /// How many bytes of details and dependencies, as JSON, an action of a tool may have; 16 MiB by default. One with more
+    /// is refused.
+    pub action_bytes: usize,
 }
 
 impl Limits {
@@ -188,6 +194,20 @@ impl Limits {
         self.result_bytes = bytes;
         self
     }
+
+    /// The same limits with this number of pending actions.
+    #[must_use]
+    pub fn with_pending(mut self, most: usize) -> Self {
+        self.pending = most;
+        self
+    }
+
+    /// The same limits with this size of an action.
+    #[must_use]
+    pub fn with_action_bytes(mut self, bytes: usize) -> Self {
+        self.action_bytes = bytes;
+        self
+    }
 }
 
 impl Default for Limits {
@@ -199,6 +219,8 @@ impl Default for Limits {
             grace: Duration::from_secs(2),
             render: Duration::from_secs(1),
             result_bytes: 1024 * 1024,
+            pending: 1_000,
+            action_bytes: 16 * 1024 * 1024,
         }
     }
 }

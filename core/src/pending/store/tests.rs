@@ -140,7 +140,7 @@ fn a_turn_cannot_take_what_it_staged_itself_but_by_its_id() {
     let store = PendingActionStore::new();
     let action = PendingAction::new("a", |_| async { Ok("".into()) });
     let preview = Preview { turn: Some(7), ..Preview::UNKNOWN };
-    let id = store.push_previewed(action, preview).unwrap().id().to_owned();
+    let id = store.push_previewed(action, preview, usize::MAX).unwrap().id().to_owned();
     let refused = store.claim(ResolveRequest::apply("r"), Some(7)).err().unwrap();
     assert!(matches!(refused, Refusal::SameTurn(pending) if pending.id() == id));
     assert_eq!(labels(&store), ["a"]);
