@@ -188,18 +188,21 @@ pub(crate) struct ToolList {
 }
 
 impl ToolList {
-    pub(crate) fn with(&self, tool: Arc<Registered>) -> Result<Self, RegisterError> {
+    /// Whether this tool's name is free.
+    pub(crate) fn takes(&self, tool: &Registered) -> Result<(), RegisterError> {
         let name = &tool.definition.name;
-        if let Some(taken) = self.get(name) {
-            return Err(RegisterError::Taken {
-                name: name.clone(),
-                owner: taken.tool.origin().map(ToString::to_string),
-            });
+        match self.get(name) {
+            Some(taken) => {
+                Err(RegisterError::Taken { name: name.clone(), owner: taken.tool.origin().map(ToString::to_string) })
+            }
+            None => Ok(()),
         }
-        let mut set = self.clone();
-        set.by_name.insert(name.clone(), set.tools.len());
-        set.tools.push(tool);
-        Ok(set)
+    }
+
+    /// Adds a tool whose name is free.
+    pub(crate) fn add(&mut self, tool: Arc<Registered>) {
+        self.by_name.insert(tool.definition.name.clone(), self.tools.len());
+        self.tools.push(tool);
     }
 
     fn get(&self, name: &str) -> Option<&Arc<Registered>> {
@@ -338,9 +341,10 @@ mod tests {
 
     #[test]
     fn the_first_tool_of_a_name_stays() {
-        let set = ToolList::default().with(named("a").unwrap()).unwrap();
+        let mut set = ToolList::default();
+        set.add(named("a").unwrap());
         assert_eq!(
-            set.with(named("a").unwrap()).err().unwrap().to_string(),
+            set.takes(&named("a").unwrap()).unwrap_err().to_string(),
             "the tool name `a` is taken by a tool of the host"
         );
         assert_eq!(set.tools.len(), 1);
@@ -372,8 +376,9 @@ mod tests {
 
     #[test]
     fn similar_names_are_offered() {
-        let set = ToolList::default().with(named("batch_rename_preview").unwrap()).unwrap();
-        let list = set.with(named("word_count").unwrap()).unwrap();
+        let mut list = ToolList::default();
+        list.add(named("batch_rename_preview").unwrap());
+        list.add(named("word_count").unwrap());
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let session = crate::Session::new(crate::SessionOptions::new("test"), runtime.handle().clone());
         let set = ToolSet::new(Arc::new(list), session.downgrade());

@@ -132,9 +132,13 @@ impl Session {
         // The tool is asked, and a refused one dropped, outside of the lock: both are its author's code.
         let registered = Arc::new(Registered::new(tool)?);
         let mut tools = lock(&self.inner.tools);
-        *tools = Arc::new(tools.with(registered.clone())?);
+        let taken = tools.takes(&registered);
+        if taken.is_ok() {
+            // Copied only where somebody has a set of the tools as they were.
+            Arc::make_mut(&mut tools).add(registered.clone());
+        }
         drop(tools);
-        Ok(())
+        taken
     }
 
     /// The tools as they are now, without `resolve`.
