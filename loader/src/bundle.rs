@@ -131,6 +131,13 @@ impl Part {
         Self { relative, source, bytes: Some(read.bytes), hash, linkage, key: read.key, copy: None }
     }
 
+    /// A part with this text, for tests.
+    #[cfg(test)]
+    pub(crate) fn of_text(name: &str, text: &str) -> Self {
+        let content = FileContent { bytes: text.into(), key: None };
+        Self::new(name.into(), Path::new("/source").join(name), content, Linkage::default())
+    }
+
     /// The name by which other libraries ask for this one.
     pub(crate) fn library_name(&self) -> String {
         let file_name = || self.relative.file_name().unwrap_or_default().to_string_lossy().into_owned();

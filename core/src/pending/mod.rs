@@ -5,6 +5,7 @@ mod claim;
 mod depends;
 mod hash;
 mod outcomes;
+mod push_error;
 mod store;
 
 pub(crate) use action::DEFAULT_SOURCE;
@@ -14,4 +15,5 @@ pub(crate) use depends::verify;
 pub(crate) use hash::Preview;
 pub use hash::preview_hash;
 pub(crate) use outcomes::Outcome;
-pub use store::{PendingActionStore, PushError};
+pub use push_error::PushError;
+pub use store::PendingActionStore;

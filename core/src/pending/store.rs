@@ -1,5 +1,4 @@
 use std::collections::VecDeque;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
@@ -9,7 +8,7 @@ use toolhost_protocol::{EventKind, ResolveAction, ResolveRequest};
 
 use super::claim::{Cause, Claim, Claimed, Refusal, RunEnd};
 use super::outcomes::Outcomes;
-use super::{DEFAULT_SOURCE, Outcome, Pending, PendingAction, Preview};
+use super::{DEFAULT_SOURCE, Outcome, Pending, PendingAction, Preview, PushError};
 use crate::Cancellation;
 use crate::events::{Events, milliseconds};
 use crate::journal::{Event, Journal, Record};
@@ -83,51 +82,6 @@ enum Life {
     Ending,
     /// Whatever comes back now is dropped.
     Ended,
-}
-
-/// Why an action was not staged.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum PushError {
-    /// The host keeps no pending actions.
-    #[error("Pending action store unavailable for custom tools in this runtime.")]
-    StoreUnavailable,
-    /// The session has ended.
-    #[error("the session has ended, so nothing can be staged in it any more")]
-    SessionEnded,
-    /// The tool call that would stage it was cancelled.
-    #[error("the tool call was cancelled, so nothing can be staged for it any more")]
-    CallCancelled,
-    /// The session's journal cannot be written, and nothing is staged that is not on record.
-    #[error("the journal in {} cannot be written, so nothing was staged: {reason}", directory.display())]
-    NotRecorded {
-        /// The journal's directory.
-        directory: PathBuf,
-        /// The system's reason.
-        reason: String,
-    },
-    /// As many actions as there may be are pending.
-    #[error(
-        "{limit} actions are pending, which are as many as there may be, so nothing was staged; resolve some first"
-    )]
-    TooMany {
-        /// The limit.
-        limit: usize,
-    },
-    /// What the action says of itself is too large.
-    #[error(
-        "the action's details and dependencies have {bytes} bytes, and {limit} are the most, so nothing was staged; leave \
-         long texts and diffs out of its `changes`"
-    )]
-    TooLarge {
-        /// Its size, as JSON.
-        bytes: usize,
-        /// The limit.
-        limit: usize,
-    },
-    /// The tool call that would stage it is not one of this session's.
-    #[error("the tool call belongs to another session; stage through the API that this session's factory was given")]
-    ForeignCall,
 }
 
 impl PendingActionStore {

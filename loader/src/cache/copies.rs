@@ -169,21 +169,12 @@ fn in_memory(_bundle: &Bundle) -> io::Result<Staged> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bundle::sha256;
     use toolhost_abi::note::Metadata;
 
     fn bundle(parts: &[(&str, &str)]) -> Bundle {
         let metadata: Metadata =
             serde_json::from_str(r#"{"abiFamily":"f","abiVersion":"1.0.0","name":"n","version":"1"}"#).unwrap();
-        let part = |&(name, text): &(&str, &str)| Part {
-            relative: name.into(),
-            source: Path::new("/source").join(name),
-            bytes: Some(text.into()),
-            hash: sha256(text.as_bytes()),
-            linkage: crate::inspect::Linkage::default(),
-            key: None,
-            copy: None,
-        };
+        let part = |&(name, text): &(&str, &str)| Part::of_text(name, text);
         Bundle { metadata, parts: parts.iter().map(part).collect(), fingerprint: "f00".to_owned(), absent: Vec::new() }
     }
 

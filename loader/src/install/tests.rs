@@ -10,15 +10,7 @@ use crate::{PluginInfo, UnopenedPlugin};
 fn inspected(name: &str, version: &str, files: &[(&str, &str)]) -> UnopenedPlugin {
     let json = format!(r#"{{"abiFamily": "f", "abiVersion": "1.0.0", "name": "{name}", "version": "{version}"}}"#);
     let metadata: Metadata = serde_json::from_str(&json).unwrap();
-    let part = |&(name, text): &(&str, &str)| Part {
-        relative: name.into(),
-        source: Path::new("/source").join(name),
-        bytes: Some(text.into()),
-        hash: sha256(text.as_bytes()),
-        linkage: crate::inspect::Linkage::default(),
-        key: None,
-        copy: None,
-    };
+    let part = |&(name, text): &(&str, &str)| Part::of_text(name, text);
     let bundle = Bundle {
         metadata: metadata.clone(),
         parts: files.iter().map(part).collect(),
