@@ -1,9 +1,10 @@
 //! `toolhost quarantine`: plugins that are not loaded, since they end their process.
 
 use serde_json::json;
+use toolhost_loader::StateError;
 
 use crate::args;
-use crate::blame::{self, Held, StoreError};
+use crate::blame::{self, Held};
 use crate::error::{CliError, OK};
 use crate::output::{BOLD, Output};
 use crate::plain::plain_line;
@@ -14,9 +15,7 @@ pub(crate) fn run(args: &args::Quarantine, output: &Output) -> Result<u8, CliErr
         return Err(CliError::usage("quarantine", "this user has no state directory for a quarantine", fix));
     };
     let quarantine = blame::settle(&directory);
-    let failed = |error: StoreError| {
-        CliError::usage("quarantine", error.to_string(), "mend the file, or move it away and decide anew")
-    };
+    let failed = |error: StateError| CliError::usage("quarantine", error.to_string(), error.fix());
     let Some(plugin) = &args.lift else {
         list(&quarantine.held().map_err(failed)?, output);
         return Ok(OK);

@@ -42,7 +42,7 @@ mod names;
 mod needs;
 mod quarantine;
 mod siblings;
-mod state;
+pub mod state;
 mod trust;
 mod unopened;
 mod watch;

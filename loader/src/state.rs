@@ -1,4 +1,4 @@
-//! Small JSON files that keep what a person decided: read whole, replaced whole, one writer at a time.
+//! Small JSON files that keep what was decided: read whole, replaced whole, one writer at a time.
 
 mod error;
 #[cfg(test)]
@@ -24,7 +24,7 @@ const LARGEST: u64 = 16 << 20;
 const MOST_LINKS: usize = 40;
 
 /// What a state file holds beside its `format`: an object, of which fields that are not known stay in the file.
-pub(crate) trait State: Default + Serialize + DeserializeOwned {
+pub trait State: Default + Serialize + DeserializeOwned {
     /// What the file is, with its article.
     const WHAT: &'static str;
     /// The newest format that is known.
@@ -33,29 +33,42 @@ pub(crate) trait State: Default + Serialize + DeserializeOwned {
 
 /// A file with a [`State`]. That there is none yet is an empty state.
 #[derive(Debug, Clone)]
-pub(crate) struct StateFile<T> {
+pub struct StateFile<T> {
     path: PathBuf,
     state: PhantomData<fn() -> T>,
 }
 
 impl<T: State> StateFile<T> {
-    pub(crate) fn new(path: impl Into<PathBuf>) -> Self {
+    /// The file at this path, which need not be there. Its directory is made as it is first written.
+    #[must_use]
+    pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), state: PhantomData }
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What the file holds. One that others may write to is refused: it says what somebody else wants.
-    pub(crate) fn read(&self) -> Result<T, StateError> {
+    /// What the file holds.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be read, is damaged or of a later format. One that others may write to is refused, too: it says
+    /// what somebody else wants.
+    pub fn read(&self) -> Result<T, StateError> {
         self.parse(self.document(&self.path)?.as_ref())
     }
 
     /// Changes what the file holds, and writes it where it is different then. Whoever else changes it waits.
     ///
     /// The file that a link leads to is replaced, not the link. What cannot be read is never overwritten.
-    pub(crate) fn update<R, E: From<StateError>>(&self, change: impl FnOnce(&mut T) -> Result<R, E>) -> Result<R, E> {
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read), where it cannot be written, and where the change itself fails; the file is as it was.
+    pub fn update<R, E: From<StateError>>(&self, change: impl FnOnce(&mut T) -> Result<R, E>) -> Result<R, E> {
         let target = self.target().map_err(|error| self.not_written(&error))?;
         let _lock = lock(&target).map_err(|error| self.not_written(&error))?;
         let document = self.document(&target)?;

@@ -20,7 +20,7 @@ use crate::output::notice;
 use crate::plain::plain_line;
 use store::Store;
 
-pub(crate) use store::{Held, StoreError};
+pub(crate) use store::Held;
 
 /// Where all of it is kept; `None` where this user has no such directory.
 pub(crate) fn directory() -> Option<PathBuf> {

@@ -1,22 +1,14 @@
 //! Which plugins ended runs of this program, and which are in quarantine for that: a small JSON file.
 
-use std::fmt;
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 use toolhost_core::journal::Timestamp;
-use toolhost_loader::Quarantined;
+use toolhost_loader::state::{self, StateFile};
+use toolhost_loader::{Quarantined, StateError};
 
 use super::crash::Crash;
 
-/// The newest format that is known.
-const FORMAT: u64 = 1;
-/// Larger files are none of ours.
-const LARGEST: u64 = 16 << 20;
 /// How often a plugin may end a run.
 const TOO_OFTEN: u32 = 2;
 /// How many plugins are remembered for a first time.
@@ -65,9 +57,6 @@ struct State {
     blamed: Vec<Blamed>,
     #[serde(default)]
     quarantined: Vec<Held>,
-    /// What this version does not know, and keeps.
-    #[serde(flatten)]
-    rest: Map<String, Value>,
 }
 
 impl State {
@@ -119,128 +108,52 @@ impl State {
     }
 }
 
-/// Why the file cannot be used; it is as it was.
-#[derive(Debug)]
-pub(crate) struct StoreError {
-    path: PathBuf,
-    reason: String,
-}
-
-impl fmt::Display for StoreError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.path.display(), self.reason)
-    }
+impl state::State for State {
+    const WHAT: &'static str = "the record of crashes";
+    const FORMAT: u64 = 1;
 }
 
 /// The file. That there is none yet is one with nothing in it.
 #[derive(Debug)]
-pub(crate) struct Store {
-    path: PathBuf,
-}
+pub(crate) struct Store(StateFile<State>);
 
 impl Store {
     pub(super) fn new(path: PathBuf) -> Self {
-        Self { path }
+        Self(StateFile::new(path))
     }
 
     /// What is in quarantine, in the order in which it got there.
-    pub(crate) fn held(&self) -> Result<Vec<Held>, StoreError> {
-        Ok(self.read()?.quarantined)
+    pub(crate) fn held(&self) -> Result<Vec<Held>, StateError> {
+        Ok(self.0.read()?.quarantined)
     }
 
     /// Lets out what has this hash or this name. Returns what that was.
-    pub(crate) fn lift(&self, plugin: &str) -> Result<Vec<Held>, StoreError> {
-        self.update(|state| state.lift(plugin))
+    pub(crate) fn lift(&self, plugin: &str) -> Result<Vec<Held>, StateError> {
+        self.0.update(|state| Ok(state.lift(plugin)))
     }
 
-    pub(super) fn blame(&self, crash: &Crash) -> Result<(), StoreError> {
-        self.update(|state| state.blame(crash))
+    pub(super) fn blame(&self, crash: &Crash) -> Result<(), StateError> {
+        self.0.update(|state| {
+            state.blame(crash);
+            Ok(())
+        })
     }
 
-    pub(super) fn hold(&self, held: Held) -> Result<(), StoreError> {
-        self.update(|state| state.hold(held))
+    pub(super) fn hold(&self, held: Held) -> Result<(), StateError> {
+        self.0.update(|state| {
+            state.hold(held);
+            Ok(())
+        })
     }
-
-    fn read(&self) -> Result<State, StoreError> {
-        let bytes = self.bytes().map_err(|error| self.failed(&format!("cannot be read: {error}")))?;
-        let Some(bytes) = bytes else { return Ok(State::default()) };
-        let damaged = |reason: &dyn fmt::Display| self.failed(&format!("is damaged: {reason}"));
-        let document: Map<String, Value> = serde_json::from_slice(&bytes).map_err(|error| damaged(&error))?;
-        match document.get("format").and_then(Value::as_u64) {
-            Some(1..=FORMAT) => serde_json::from_value(Value::Object(document)).map_err(|error| damaged(&error)),
-            Some(found @ 1..) => {
-                let text = format!("has format {found}, and this program knows formats up to {FORMAT}; update it");
-                Err(self.failed(&text))
-            }
-            _ => Err(damaged(&"its `format` is no number from 1")),
-        }
-    }
-
-    fn bytes(&self) -> io::Result<Option<Vec<u8>>> {
-        let file = match OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&self.path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let metadata = file.metadata()?;
-        if !metadata.is_file() || metadata.len() > LARGEST {
-            return Err(io::Error::other("it is no file of a sensible size"));
-        }
-        if metadata.mode() & 0o022 != 0 {
-            return Err(io::Error::other("other users can write to it"));
-        }
-        let mut bytes = Vec::new();
-        file.take(LARGEST).read_to_end(&mut bytes)?;
-        Ok(Some(bytes))
-    }
-
-    /// Changes what the file holds, all of it or nothing. Whoever else changes it waits.
-    fn update<R>(&self, change: impl FnOnce(&mut State) -> R) -> Result<R, StoreError> {
-        let failed = |error: io::Error| self.failed(&format!("cannot be written: {error}"));
-        let directory = self.path.parent().unwrap_or(Path::new("/"));
-        DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(failed)?;
-        let _lock = self.lock().map_err(failed)?;
-        let mut state = self.read()?;
-        let before = state.clone();
-        let result = change(&mut state);
-        if state != before {
-            state.rest.insert("format".to_owned(), FORMAT.into());
-            replace(directory, &self.path, &state).map_err(failed)?;
-        }
-        Ok(result)
-    }
-
-    /// The lock is a file of its own, since the other is replaced; it stays.
-    fn lock(&self) -> io::Result<File> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
-        let file = options.open(self.path.with_extension("json.lock"))?;
-        file.lock()?;
-        Ok(file)
-    }
-
-    fn failed(&self, reason: &str) -> StoreError {
-        StoreError { path: self.path.clone(), reason: reason.to_owned() }
-    }
-}
-
-fn replace(directory: &Path, path: &Path, state: &State) -> io::Result<()> {
-    // A link's target is replaced, not the link.
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let mut file = tempfile::NamedTempFile::new_in(target.parent().unwrap_or(directory))?;
-    serde_json::to_writer_pretty(&mut file, state)?;
-    file.write_all(b"\n")?;
-    file.as_file().sync_all()?;
-    file.persist(target).map_err(|error| error.error)?;
-    File::open(directory)?.sync_all()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::blame::run::Entry;
-    use serde_json::json;
-    use std::os::unix::fs::PermissionsExt;
+    use serde_json::{Value, json};
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
     use std::time::{Duration, UNIX_EPOCH};
 
     fn crash(plugin: &str, second: u64) -> Crash {
@@ -267,6 +180,7 @@ mod tests {
         store.blame(&crash("a", 1)).unwrap();
         store.blame(&crash("b", 2)).unwrap();
         assert_eq!(store.held().unwrap(), []);
+        assert_eq!(fs::metadata(store.0.path()).unwrap().mode() & 0o777, 0o600);
         store.blame(&crash("a", 3)).unwrap();
         store.blame(&crash("a", 4)).unwrap();
         let held = store.held().unwrap();
@@ -295,38 +209,41 @@ mod tests {
     #[test]
     fn what_is_not_known_stays_in_the_file() {
         let (_directory, store) = store();
-        fs::create_dir(store.path.parent().unwrap()).unwrap();
-        fs::write(&store.path, json!({"format": 1, "note": "mine"}).to_string()).unwrap();
+        fs::create_dir(store.0.path().parent().unwrap()).unwrap();
+        fs::write(store.0.path(), json!({"format": 1, "note": "mine"}).to_string()).unwrap();
         store.blame(&crash("a", 1)).unwrap();
-        let document: Value = serde_json::from_slice(&fs::read(&store.path).unwrap()).unwrap();
+        let document: Value = serde_json::from_slice(&fs::read(store.0.path()).unwrap()).unwrap();
         let blamed = json!([{
             "hash": "hash of a", "name": "a", "version": "1.0.0", "path": "/p", "times": 1, "signal": "SIGBUS", "pid": 7,
             "at": "1970-01-01T00:00:01.000Z"
         }]);
         assert_eq!(document, json!({"format": 1, "note": "mine", "blamed": blamed, "quarantined": []}));
-        assert_eq!(fs::metadata(&store.path).unwrap().mode() & 0o777, 0o600);
     }
 
     #[test]
     fn what_cannot_be_read_is_never_overwritten() {
         let (_directory, store) = store();
-        fs::create_dir(store.path.parent().unwrap()).unwrap();
-        let newer = "has format 2, and this program knows formats up to 1; update it";
+        fs::create_dir(store.0.path().parent().unwrap()).unwrap();
+        let newer = "has format 2, and this program knows formats up to 1";
         for (text, error) in [
             ("{", "is damaged: EOF while parsing an object at line 1 column 1"),
             ("{}", "is damaged: its `format` is no number from 1"),
             (r#"{"format": 2}"#, newer),
             (r#"{"format": 1, "blamed": 3}"#, "is damaged: invalid type: integer `3`, expected a sequence"),
         ] {
-            fs::write(&store.path, text).unwrap();
-            let expected = format!("{} {error}", store.path.display());
+            fs::write(store.0.path(), text).unwrap();
+            let expected = format!("the record of crashes {} {error}", store.0.path().display());
             assert_eq!(store.held().unwrap_err().to_string(), expected);
             assert_eq!(store.blame(&crash("a", 1)).unwrap_err().to_string(), expected);
-            assert_eq!(fs::read_to_string(&store.path).unwrap(), text);
+            assert_eq!(fs::read_to_string(store.0.path()).unwrap(), text);
         }
-        fs::write(&store.path, r#"{"format": 1}"#).unwrap();
-        fs::set_permissions(&store.path, fs::Permissions::from_mode(0o666)).unwrap();
-        let expected = format!("{} cannot be read: other users can write to it", store.path.display());
+        fs::write(store.0.path(), r#"{"format": 1}"#).unwrap();
+        fs::set_permissions(store.0.path(), fs::Permissions::from_mode(0o666)).unwrap();
+        let owner = fs::metadata(store.0.path()).unwrap().uid();
+        let expected = format!(
+            "the record of crashes {} can be written by others than its owner, user {owner} (mode 0666)",
+            store.0.path().display()
+        );
         assert_eq!(store.held().unwrap_err().to_string(), expected);
     }
 }

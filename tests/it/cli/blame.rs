@@ -223,10 +223,11 @@ fn a_damaged_record_keeps_nothing_from_running() {
     let home = Home::new();
     fs::create_dir_all(home.path("state/toolhost")).unwrap();
     fs::write(home.path("state/toolhost/blame.json"), "{").unwrap();
-    let damaged = "{home}/state/toolhost/blame.json is damaged: EOF while parsing an object at line 1 column 1";
+    let damaged = "the record of crashes {home}/state/toolhost/blame.json is damaged: EOF while parsing an object at line \
+                   1 column 1";
     let warning = format!("warning: what is in quarantine is not known: {damaged}\n");
     home.echo(&plugin(Fixture::Stage), &[]).is(0, ECHOED, &warning);
-    let fix = "mend the file, or move it away and decide anew";
+    let fix = "mend {home}/state/toolhost/blame.json, or move it away and decide anew";
     home.run(["quarantine"]).is(2, "", &format!("error: {damaged}\n  fix: {fix}\n"));
 }
 
